@@ -6,7 +6,10 @@ import { placeOf, type WaitingMail, waitingColumns } from './mail.ts'
 
 const mailsPerBatch = 100
 
-/** Seals every waiting mail with the first key. A mail is written once, so what was sealed otherwise stays as read. */
+/**
+ * Seals every waiting mail with the first key. A mail never changes after it is written, so its text cannot change
+ * between reading and sealing.
+ */
 export async function resealMails(ctx: Context): Promise<void> {
   const keys = readSecretsKeys(ctx.config.secretsKeyFile)
   const [key] = keys
@@ -21,7 +24,7 @@ export async function resealMails(ctx: Context): Promise<void> {
   }
 }
 
-/** Mails that another key has sealed. */
+/** Mails that were sealed with another key. */
 async function listSealedOtherwise(db: Database, keyId: string, limit: number): Promise<WaitingMail[]> {
   return await db.query<WaitingMail>(
     `select ${waitingColumns} from mails where key_id <> $1 order by id limit $2`,

@@ -6,13 +6,13 @@ import { unseal } from '../secrets/seal.ts'
 import { type Mail, placeOf, type WaitingMail, waitingColumns } from './mail.ts'
 
 const triesMax = 10
-/** Doubles with each try: ten of them take about four hours. A link lives for 24. */
+/** Doubles with each try: ten tries take about four hours. A link lives for 24. */
 const firstWaitSeconds = 30
 /** A mail server answers within seconds. Together these stay below the 25 that a stopping process gives its jobs. */
 const answerMs = 5_000
 const sendMs = 20_000
 
-/** Sends the mails that wait, one at a time. The function returns whether there may be more. */
+/** Sends the waiting mails, one at a time. The function returns whether there may be more. */
 export function openMailer(ctx: Context): () => Promise<boolean> {
   const { mailFrom: from, smtpUrl } = ctx.config
   let transport: Transporter | null = null
@@ -28,7 +28,7 @@ export function openMailer(ctx: Context): () => Promise<boolean> {
       subject,
       text,
       messageId: `<${waiting.id}@${from.split('@')[1]}>`,
-      // Answers from holidays and lists would only go round in circles.
+      // Stops automatic replies, which would only go round in circles.
       headers: { 'auto-submitted': 'auto-generated' },
     })
     await within(sending, sendMs)
@@ -70,8 +70,8 @@ async function openTransport(smtpUrl: string): Promise<Transporter> {
 }
 
 /**
- * To another machine only encrypted, and to the server that its certificate names: smtps from the start, smtp by
- * STARTTLS. On this machine, where certificates are rarely real, smtp stays plain.
+ * To another machine, mail goes only encrypted and only to the server that the certificate names: smtps from the start,
+ * smtp by STARTTLS. On this machine, where certificates are rarely real, smtp stays plain.
  */
 function serverOf(smtpUrl: string) {
   const { protocol, hostname, port, username, password } = new URL(smtpUrl)
@@ -99,8 +99,8 @@ async function within<Result>(work: Promise<Result>, ms: number): Promise<Result
 }
 
 /**
- * Takes the mail that has been due longest. It is due again after a while that doubles with each try, so a process that
- * dies while it sends leaves it to another.
+ * Takes the mail that has been due longest. It is due again after a delay that doubles with each try, so if this
+ * process dies while sending, another one sends it.
  */
 export async function takeMail(db: Database, firstWaitSeconds: number): Promise<WaitingMail | null> {
   const [mail] = await db.query<WaitingMail>(

@@ -7,9 +7,9 @@ import { seal } from '../secrets/seal.ts'
 import { type Mail, type MailKind, placeOf, type WaitingMail } from './mail.ts'
 
 /**
- * While the mail server is away no more links and alerts are written once so many mails wait: days of a busy deployment.
- * Of a change of its members or wallets each store's owners are told however many wait, so that no other store's mails keep
- * the news from them; the shares bound those.
+ * The number of waiting mails at which no more links and alerts are written while the mail server is down: days of a
+ * busy deployment. Mails about changes of members or wallets are always written, so that other stores' mails cannot
+ * keep the news from a store's owners; the shares below bound them.
  */
 const waitingMax: Readonly<Record<MailKind, number | null>> = {
   link: 1_000,
@@ -18,30 +18,30 @@ const waitingMax: Readonly<Record<MailKind, number | null>> = {
   store: null,
 }
 /**
- * The share of each store per day, in UTC. Links go to any address that an owner enters: enough for a team that begins,
- * and too few to be of use to whoever wants to write to strangers. Of the others, ten owners hear of both alerts each
- * hour, of 20 changes of members and of the 100 changes of wallets that keys may make.
+ * Each store's share per day, in UTC. Links go to any address that an owner enters: enough for a new team, and too few
+ * for spamming strangers. The other shares let ten owners get both alerts each hour, 20 changes of members, and the 100
+ * changes of wallets that keys may make.
  */
 const perDayMax: Readonly<Record<MailKind, number>> = { link: 20, alert: 480, member: 200, store: 1_000 }
 
 type Cause = {
   readonly kind: MailKind
   readonly storeId: StoreId
-  /** Whose share of links it takes too: one share per member, however many stores they have. */
+  /** The members whose share of links it uses too: one share per member, however many stores they have. */
   readonly memberIds?: readonly MemberId[]
   /** For the log, if it is not about the store as a whole. */
   readonly about?: string
 }
 
-/** Whether mails are sent at all. */
+/** Whether this deployment sends mails. */
 export function sendsMail({ config }: Context): boolean {
   return config.smtpUrl !== ''
 }
 
 /**
- * Leaves a mail for `work` to send, if this transaction commits: a row, so that there is no mail about what did not
- * happen, a crash loses none, and no request waits for a mail server. It is sealed, because it may hold a link. Returns whether it did. The console's transaction must
- * have named the store.
+ * Leaves a mail for `work` to send if this transaction commits: a row, so that no mail reports an event that did not
+ * happen, a crash loses none, and no request waits for a mail server. The row is sealed, because the mail may contain a
+ * link. Returns whether it was written. The console's transaction must have named the store.
  */
 export async function writeMail(
   ctx: Context,
@@ -54,14 +54,14 @@ export async function writeMail(
   if (!(await countMail(tx, storeId, kind, perDayMax[kind]))) {
     ctx.log.warn(
       { about, storeId, kind, perDay: perDayMax[kind] },
-      'the store has used up its mails of this kind for today, so this one was not written',
+      'the store has used up its mails of this kind for today, so this mail was not written',
     )
     return false
   }
   if (memberIds.length > 0 && !(await countMembersMail(tx, memberIds, perDayMax[kind]))) {
     ctx.log.warn(
       { about, storeId, memberIds, perDay: perDayMax[kind] },
-      'the store’s owners, or who sends this mail, have used up their links for today, so this one was not written',
+      'the store’s owners or the sender have used up their links for today, so this mail was not written',
     )
     return false
   }
@@ -73,12 +73,12 @@ export async function writeMail(
   if (!isWritten)
     ctx.log.error(
       { about, waiting: waitingMax[kind] },
-      'too many mails are waiting, so this one was not written: check SMTP_URL, the mail server and that work runs',
+      'too many mails are waiting, so this mail was not written: check SMTP_URL, the mail server and that work runs',
     )
   return isWritten
 }
 
-/** Counts one more mail of this kind that a store causes today, unless there were so many. */
+/** Counts one more mail of this kind for the store today, unless it has reached its limit. */
 async function countMail(tx: Transaction, storeId: StoreId, kind: MailKind, max: number): Promise<boolean> {
   const rows = await tx.query(
     `insert into mail_counts as c (store_id, kind, day, count) values ($1, $2, (clock() at time zone 'utc')::date, 1)
@@ -91,7 +91,7 @@ async function countMail(tx: Transaction, storeId: StoreId, kind: MailKind, max:
   return rows.length > 0
 }
 
-/** Counts one more link today for each of these members, unless one of them had so many. */
+/** Counts one more link today for each of these members, unless one of them has reached the limit. */
 async function countMembersMail(
   tx: Transaction,
   memberIds: readonly MemberId[],
@@ -109,7 +109,7 @@ async function countMembersMail(
   return rows.length === memberIds.length
 }
 
-/** False if so many are waiting already; null takes it in any case. */
+/** False if that many are already waiting; null takes the mail in any case. */
 async function insertMail(
   tx: Transaction,
   mail: Omit<WaitingMail, 'tries'>,

@@ -13,12 +13,12 @@ import { Refusal } from './refusal.ts'
 import { type Right, requireRight } from './rights.ts'
 import { holdSession } from './session.ts'
 
-/** A member who acts, as their verb sees them. */
+/** An acting member, as their verb sees them. */
 export type Acting = { readonly ctx: Context; readonly actor: Actor; readonly role: Role }
 
 /**
- * Lets a member do what a key can do by the API, by the same verb. Role and session are asked for in the verb's
- * transaction, so that whoever loses one of them loses it at once.
+ * Lets a member do what a key can do by the API, with the same verb. Role and session are checked in the verb's
+ * transaction, so a member who loses either loses the right at once.
  */
 export async function actAs<Result>(
   ctx: Context,
@@ -40,14 +40,16 @@ export async function actAs<Result>(
   })
 }
 
-/** The same for verbs whose transactions are their own: role and session are asked for at the end of each. */
+/** The same for verbs with transactions of their own: role and session are checked at the end of each. */
 export function actingAs(ctx: Context, storeId: StoreId, session: Session, right: Right): Context {
   const check = async (tx: Transaction) =>
     requireRight((await holdRole(tx, session.id, storeId)) ?? signedOut(), right)
   return { ...ctx, db: checkAtEnd(ctx.db, check) }
 }
 
-/** The same for what takes a touch. It is used up in that transaction, and `values` are all that the verb is given. */
+/**
+ * The same for actions that need a touch. The touch is used up in that transaction, and the verb gets only `values`.
+ */
 export async function actWithTouch<Result>(
   ctx: Context,
   asked: {
@@ -78,7 +80,7 @@ function refuse(): never {
   throw new Refusal('not_found')
 }
 
-/** A session's member's role in a store, which nobody else can take away until the transaction is over. */
+/** The role of a session's member in a store. It cannot be taken away until the transaction ends. */
 async function holdRole(tx: Transaction, id: SessionId, storeId: StoreId): Promise<Role | null> {
   const [row] = await tx.query<{ role: Role }>(
     `select m.role from memberships m join sessions s on s.member_id = m.member_id

@@ -7,19 +7,18 @@ import type { AlertKind } from './member.ts'
 import { isKnown } from './rows.ts'
 
 /**
- * Mails the owners of a store what needs somebody: money that completed no checkout, and webhooks that do not arrive.
- * The same is on their screens; a mail is for those who are not looking.
+ * Mails a store's owners about payments that completed no checkout and webhooks that do not arrive. The console shows
+ * the same; a mail is for owners who are not looking.
  *
- * A cursor in the store's event log says what was told. Reading the events, writing the mails and moving the cursor are
- * one transaction, so nothing is told twice and nothing is skipped, whoever dies when. A store's owners get at most one
- * mail of a kind per hour, which sums up what has happened since the last. What happened before the store had an owner
- * with an address is not told.
+ * A cursor in the store's event log says what was mailed. Reading the events, writing the mails and moving the cursor
+ * are one transaction, so a crash neither repeats nor skips an alert. Owners get at most one mail of a kind per hour,
+ * which sums up the time since the last. Events from before the store had an owner with an address are not mailed.
  */
 const quietHours = 1
 /** A receiver that is being restarted is back by then. */
 const failingMinutes = 15
 const storesPerRun = 100
-/** Bounds one run; the rest is told by the next mail. */
+/** Bounds one run; the next mail covers the rest. */
 const eventsPerStore = 20_000
 
 type Alert = {
@@ -92,7 +91,7 @@ function letter(
 Store: ${storeName} (${storeId})
 Look at it: ${config.consoleUrl}/stores/${storeId}/${path}
 
-You get this mail because you are an owner of the store, at most once per hour. To get no more of its kind, open your account: ${config.consoleUrl}/account
+You get this mail because you are an owner of the store, at most once per hour. To stop mails of this kind, open your account: ${config.consoleUrl}/account
 `
 }
 
@@ -100,15 +99,15 @@ function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
-/** What happened in a store since the last mail. */
+/** News of a store since the last mail. */
 type StoreNews = {
   readonly storeName: string
   readonly until: string
-  /** As text: a Date would lose the microseconds, and the endpoint would be told again. */
+  /** As text: a Date would lose the microseconds, and the endpoint would be mailed about again. */
   readonly failingUntil: string
-  /** Payments that somebody has to decide about. */
+  /** Payments that need a decision. */
   readonly money: number
-  /** Events that were given up, and endpoints that were disabled. */
+  /** Events that were given up on, and endpoints that were disabled. */
   readonly undelivered: number
   /** The URLs of endpoints that have been failing for a while. */
   readonly failing: readonly string[]
@@ -119,8 +118,8 @@ const moneyTypes = "'{payment.late,payment.underpaid,payment.overpaid,payment.un
 const webhookTypes = "'{webhook_endpoint.disabled,webhook_endpoint.undelivered}'::text[]"
 
 /**
- * Stores with an owner who has an address, whose log has grown or whose endpoints began to fail since they were last told,
- * and that were not told within the quiet hours. A store without a cursor gets one first: it begins here.
+ * Stores to look at: an owner has an address, the log has grown or an endpoint began to fail since the last mail, and
+ * that mail is older than the quiet hours. A store without a cursor gets one first, at the end of its log.
  */
 async function storesWithNews(db: Database): Promise<StoreId[]> {
   await db.query(
@@ -145,7 +144,7 @@ async function storesWithNews(db: Database): Promise<StoreId[]> {
   return found.map(({ store_id }) => store_id)
 }
 
-/** What there is to tell, and until when. Null if another process is at it. */
+/** The news, and how far it goes. Null if another process has the store. */
 async function lockNews(tx: Transaction, storeId: StoreId): Promise<StoreNews | null> {
   const [cursor] = await tx.query<{ name: string; after: string; until: string; failing_until: string }>(
     `select s.name, a.sequence::text as after, least(c.last_sequence, a.sequence + $2)::text as until,
@@ -156,7 +155,7 @@ async function lockNews(tx: Transaction, storeId: StoreId): Promise<StoreNews | 
   )
   if (!cursor) return null
   const { name, after, until, failing_until } = cursor
-  const [told = { money: 0, undelivered: 0 }] = await tx.query<{ money: number; undelivered: number }>(
+  const [counts = { money: 0, undelivered: 0 }] = await tx.query<{ money: number; undelivered: number }>(
     `select (count(*) filter (where type = any(${moneyTypes})))::integer as money,
        (count(*) filter (where type = any(${webhookTypes})))::integer as undelivered
      from events where store_id = $1 and sequence > $2 and sequence <= $3`,
@@ -169,7 +168,7 @@ async function lockNews(tx: Transaction, storeId: StoreId): Promise<StoreNews | 
     [storeId, failing_until, failingMinutes],
   )
   return {
-    ...told,
+    ...counts,
     storeName: name,
     until,
     failingUntil: failing.at(-1)?.failing_since ?? failing_until,
@@ -177,7 +176,7 @@ async function lockNews(tx: Transaction, storeId: StoreId): Promise<StoreNews | 
   }
 }
 
-/** Where owners who want to hear of this kind are mailed. */
+/** The addresses of owners who want mails of this kind. */
 async function listAddresses(tx: Transaction, storeId: StoreId, kind: AlertKind): Promise<string[]> {
   const found = await tx.query<{ email: string }>(
     `select distinct p.email from memberships m join members p on p.id = m.member_id

@@ -20,7 +20,7 @@ export function actorOfSession({ member }: Session): Actor {
   return actorOf(member)
 }
 
-/** Writes a member event into a store's log: the one place where these events are made. Owners get a mail too. */
+/** Writes a member event into a store's log, and mails it to the owners. No other code makes these events. */
 export async function announce(
   ctx: Context,
   tx: Transaction,
@@ -42,7 +42,7 @@ export async function announce(
   })
 }
 
-/** The same in the logs of all stores of a member: how they sign in concerns each of them. */
+/** The same in the log of each of the member's stores: how they sign in concerns all of them. */
 export async function announceEverywhere(
   ctx: Context,
   tx: Transaction,
@@ -59,9 +59,9 @@ export async function announceEverywhere(
 }
 
 /**
- * Writes into the logs of all stores of a member that they are somewhere new, and mails it to them alone. The address is
- * in the mail and not in the log, which is kept. What their browser calls itself is in neither: whoever has the session
- * chooses it, and would write to them by it.
+ * Writes into the log of each of a member's stores that the member is somewhere new, and mails it to the member alone.
+ * The address is in the mail but not in the log, which is kept. The browser's name is in neither: a thief chooses it,
+ * and could send the member a message with it.
  */
 export async function announcePlace(
   ctx: Context,
@@ -94,7 +94,7 @@ If that was you, there is nothing to do. If not, end the session under “Where 
   }
 }
 
-/** Writes into a store's log what became of a wallet that it is paid to. All owners are told, whoever did it. */
+/** Writes into a store's log what happened to one of its wallets. All owners get a mail, also the one who did it. */
 export async function announceWallet(
   ctx: Context,
   tx: Transaction,
@@ -116,7 +116,7 @@ export async function announceWallet(
   })
 }
 
-/** Writes into a store's log what an operator decided about it. All owners are told. */
+/** Writes an operator's decision about a store into its log. All owners get a mail. */
 export async function announceStore(
   ctx: Context,
   tx: Transaction,
@@ -139,10 +139,10 @@ export async function announceStore(
 }
 
 /**
- * Mails one sentence to all owners of a store and, if it is about a member, to them: an owner who was just removed has to
- * hear of it. Nobody has checked whose addresses these are, so the subject has no word of the store's, and what becomes of
- * a store that a stranger opened is mailed only if an operator did it, until the store is known. Without a mail server
- * nothing happens; the event in the log is what counts.
+ * Mails one sentence to all owners of a store and, if it is about a member, to that member: an owner who was just
+ * removed has to know. The addresses are unverified, so the subject contains no text that a store chose. Until a
+ * stranger's store is known, only an operator's decisions about it are mailed. Without a mail server only the event is
+ * written.
  */
 async function mailOwners(
   ctx: Context,
@@ -153,7 +153,7 @@ async function mailOwners(
     readonly actor: Actor
     readonly subject: Subject
     readonly sentence: string
-    /** The member whom it is about. */
+    /** The member it is about. */
     readonly memberId: MemberId | null
     readonly now: Date
   },
@@ -191,7 +191,7 @@ const describe: Readonly<
   'member.removed': ({ name, role }, who) => `${who} removed ${name} (${role})`,
   'member.role_changed': ({ name, role }, who) => `${who} gave ${name} the role ${role}`,
   'member.operator_added': ({ name }, who) => `${who} made ${name} an operator of the deployment`,
-  'member.operator_removed': ({ name }, who) => `${who} says that ${name} is not an operator any more`,
+  'member.operator_removed': ({ name }, who) => `${who} removed ${name} as an operator of the deployment`,
   'member.passkey_added': ({ name }) => `${name} added a passkey`,
   'member.passkey_removed': ({ name }) => `${name} removed a passkey`,
   'member.identity_added': ({ name }) => `${name} connected an account to sign in with`,
@@ -216,7 +216,7 @@ const describeStore = {
   'store.resumed': (who: string) => `${who} lifted the suspension: the store can take payments again`,
 }
 
-/** Where the store's owners can be written to, and the member whom it is about. */
+/** The addresses of the store's owners and of the member it is about. */
 async function listOwnerAddresses(
   tx: Transaction,
   storeId: StoreId,

@@ -5,16 +5,16 @@ import { Refusal } from './refusal.ts'
 import { hashToken, newToken } from './token.ts'
 
 /**
- * A challenge is good for one browser, one purpose and one subject, for five minutes, and once: using it deletes its row,
- * in the transaction of what it allows.
+ * A challenge is valid once, for five minutes, for one browser, purpose and subject. Using it deletes its row, in the
+ * transaction of the action that it allows.
  */
 export const challengeSeconds = 300
-/** Challenges past their time that opening one clears away, so that the table does not grow with attempts. */
+/** Expired challenges that opening one deletes, so that the table does not grow with attempts. */
 const clearedAtOnce = 20
 
 type Purpose = 'sign_in' | 'sign_up' | 'enrol' | 'add_passkey' | 'confirm' | 'oidc'
 
-/** What a challenge is for, as text: the same values in any order are the same subject. */
+/** The subject of a challenge, as text. The order of the values does not matter. */
 export type Subject = Readonly<Record<string, string>>
 
 export async function openChallenge(
@@ -38,7 +38,7 @@ export async function takeChallenge(
   if (!(await tryChallenge(tx, challenge, purpose, browserHash, subject))) throw new Refusal('challenge')
 }
 
-/** Whether the challenge was open for exactly this; it is used up then. */
+/** Whether the challenge was open for exactly this. If so, it is used up. */
 export async function tryChallenge(
   tx: Transaction,
   challenge: string,
@@ -74,7 +74,7 @@ async function insertChallenge(db: Database, key: ChallengeKey): Promise<void> {
   )
 }
 
-/** Whether the challenge was open for exactly this. It is not any more. */
+/** Whether the challenge was open for exactly this. It no longer is. */
 async function deleteChallenge(tx: Transaction, key: ChallengeKey): Promise<boolean> {
   const rows = await tx.query(
     `delete from challenges where hash = $1 and purpose = $2 and browser_hash = $3 and subject_hash = $4

@@ -12,7 +12,10 @@ import * as rows from './rows.ts'
 
 type NewRole = { readonly memberId: string; readonly role: Role }
 
-/** An owner gives a member another role, or gives up their own. Requests read the role each time, so it counts at once. */
+/**
+ * An owner gives a member another role, or gives up their own. Requests read the role each time, so the change takes
+ * effect at once.
+ */
 export async function changeRole(
   ctx: Context,
   storeId: StoreId,
@@ -30,7 +33,7 @@ export async function changeRole(
   })
 }
 
-/** An operator makes somebody an owner only where there is none, as with invitations. */
+/** An operator may make a member an owner only if the store has none, as with invitations. */
 export async function changeRoleAsOperator(
   ctx: Context,
   storeId: StoreId,

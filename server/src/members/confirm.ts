@@ -9,15 +9,14 @@ import { notePasskeyUse } from './sign-in.ts'
 import { type Assertion, type RequestOptions, readAssertion, requestOptions } from './webauthn.ts'
 
 /**
- * Step-up: what a stolen cookie must not be able to do takes a touch of the passkey. The touch is for one action with
- * exactly the values that were asked for, in one session, within five minutes, and it is used up in the transaction of
- * the action:
+ * Step-up: actions that a stolen cookie must not be able to do need a touch of the passkey. A touch is for one action
+ * with exactly the values that were asked for, in one session, within five minutes. The action's transaction uses it up:
  *
  *   1. the browser asks: `openConfirmation(ctx, session, action, values)`
  *   2. the passkey signs, and the browser sends its answer along with the action: `readTouch(ctx, session, answer)`
  *   3. the action's verb, in its own transaction: `await useTouch(ctx, tx, touch, { action, values }, now)`
  *
- * The verb names the action and the values itself, from what it is about to do, so a touch for anything else finds no
+ * The verb itself names the action and the values that it is about to use, so a touch for anything else finds no
  * challenge.
  */
 export type Action = (typeof actions)[number]
@@ -55,7 +54,7 @@ export const actions = [
   'refund.limit',
 ] as const
 
-/** A passkey's answer in a session, before it is known what it was asked for. */
+/** A passkey's answer in a session. The action that it was given for is not known yet. */
 export type Touch = { readonly session: Session; readonly assertion: Assertion }
 
 export async function openConfirmation(
@@ -70,7 +69,7 @@ export async function openConfirmation(
   return requestOptions(ctx, challenge, passkeys)
 }
 
-/** Any passkey of the session's member will do, and nobody else's. */
+/** Accepts any passkey of the session's member, and no other. */
 export async function readTouch(ctx: Context, session: Session, answer: unknown): Promise<Touch> {
   if (answer === undefined || answer === null) throw new Refusal('confirmation')
   const assertion = await readAssertion(ctx, answer, async (id) => {

@@ -20,7 +20,7 @@ import { type Browser, deleteSessions, openSession } from './session.ts'
 import { hashToken, isToken } from './token.ts'
 import { type CreationOptions, creationOptions, readNewPasskey } from './webauthn.ts'
 
-/** What an invitation says, and what to ask the authenticator for. Looking at it uses nothing up. */
+/** The invitation, and the options for the authenticator. Reading them does not use the invitation up. */
 export async function openEnrolment(
   ctx: Context,
   browserToken: string,
@@ -37,7 +37,7 @@ export async function openEnrolment(
   return { invitation, options: creationOptions(ctx, challenge, { id, name, email }, []) }
 }
 
-/** Stores the passkey, which uses the invitation up, and signs in. Returns the session's token. */
+/** Stores the passkey, which uses up the invitation, and signs in. Returns the session's token. */
 export async function enrol(
   ctx: Context,
   browser: Browser,
@@ -53,8 +53,8 @@ export async function enrol(
     if (!used) throw new Refusal('invitation')
     const member = { id: used.memberId, name: used.name, role: used.role }
     if (used.isRecovery) {
-      // Whoever had the lost passkey, or opened a session or an invitation with it, has nothing left.
-      // The lock comes first, so that no passkey is added meanwhile.
+      // A thief who has the lost passkey, or a session or an invitation made with it, has nothing left. The lock comes
+      // first, so that no passkey is added meanwhile.
       await lockMember(tx, member.id)
       await deleteOtherPasskeys(tx, member.id, passkey.id)
       await deleteIdentities(tx, member.id)
@@ -75,7 +75,7 @@ export async function enrol(
   })
 }
 
-/** A member of another store uses an invitation with the passkey that they have. */
+/** A member of another store uses an invitation with an existing passkey. */
 export async function joinStore(
   ctx: Context,
   touch: Touch,
@@ -96,7 +96,8 @@ export async function joinStore(
     const joined = await acceptInvitation(tx, hashToken(invitationToken), session.member.id, now)
     if (!joined) throw new Refusal('invitation')
     if (!joined.isNew) throw new Refusal('is_member')
-    // An owner who could replace their passkeys until now must not get into this store by it.
+    // An owner of their earlier stores could replace their passkeys until now, and must not get into this store that
+    // way.
     await withdrawFor(tx, session.member.id)
     const member = { ...session.member, role: joined.role }
     const { storeId } = joined
@@ -104,7 +105,7 @@ export async function joinStore(
   })
 }
 
-/** By its hash, so that the token itself is nowhere but in the link. */
+/** By its hash, so that only the link has the token itself. */
 function toSubject(invitationToken: string) {
   return { invitation: hashToken(invitationToken).toString('hex') }
 }
@@ -123,8 +124,8 @@ async function readInvitation(
 }
 
 /**
- * Uses an invitation: one statement marks it as used, makes the member (unless it is for one that exists) and stores the
- * passkey. Null if the invitation cannot be used or the passkey is known already: then roll back.
+ * Uses an invitation: one statement marks it as used, makes the member (unless it is for an existing one) and stores
+ * the passkey. Null if the invitation cannot be used or the passkey is already known; the caller must then roll back.
  */
 async function enrolPasskey(
   tx: Transaction,
@@ -165,8 +166,8 @@ async function enrolPasskey(
 }
 
 /**
- * Uses an invitation for a member who exists, in one statement. Null if it cannot be used, or is for replacing somebody's
- * passkeys; `isNew` is false if they belong to the store already: then roll back.
+ * Uses an invitation for an existing member, in one statement. Null if it cannot be used or replaces a member's
+ * passkeys; `isNew` is false if the member already belongs to the store. In both cases the caller must roll back.
  */
 async function acceptInvitation(
   tx: Transaction,

@@ -16,12 +16,12 @@ import { hashToken } from './token.ts'
 
 /**
  * Sign-in through a company's identity provider (OpenID Connect, authorization code with PKCE). A member connects their
- * account there to their membership here, with a touch of the passkey; from then on it signs them in, and opens no more
- * than a session: what takes a touch still does. An account counts by (issuer, subject), never by its e-mail, which
- * providers let people change. Who was not invited has no member to connect to.
+ * account there to their membership here with a touch of the passkey. From then on the account signs them in. It opens
+ * a session and nothing more: actions that need a touch still do. An account is identified by (issuer, subject), never
+ * by its e-mail, which providers let people change. People who were not invited have no member to connect to.
  *
- * The state is a challenge of this browser, used once. PKCE's verifier and the nonce follow from it and from the token in
- * the browser's cookie, so nothing secret has to be kept between the two requests.
+ * The state is a challenge for this browser and is used once. PKCE's verifier and the nonce are derived from it and
+ * from the token in the browser's cookie, so no secret has to be kept between the two requests.
  */
 export type Provider = { readonly issuer: string; readonly host: string; readonly redirectPath: string }
 
@@ -31,15 +31,15 @@ type Settings = { readonly issuer: string; readonly clientId: string; readonly c
 
 export type Identities = {
   readonly provider: Provider
-  /** Where to send the browser that wants to sign in. */
+  /** The URL for a browser that wants to sign in. */
   startSignIn(browserToken: string): Promise<string>
-  /** Where to send a member's browser that wants to connect an account. */
+  /** The URL for a member's browser that wants to connect an account. */
   startConnect(touch: Touch, browserToken: string, now: Date): Promise<string>
-  /** What came back. Returns the token of a session, or null if an account was connected. */
+  /** Handles the provider's answer. Returns a session's token, or null if an account was connected. */
   finish(browser: Browser, session: Session | null, query: string, now: Date): Promise<string | null>
 }
 
-/** Null if no provider is set. */
+/** Null without a provider. */
 export function openIdentities(ctx: Context): Identities | null {
   if (ctx.config.oidcFile === '') return null
   const settings = readSettings(ctx.config.oidcFile)
@@ -47,7 +47,7 @@ export function openIdentities(ctx: Context): Identities | null {
   const provider: Provider = {
     issuer,
     host: new URL(issuer).host,
-    // One per issuer, so that an answer of one provider cannot be passed off as another's.
+    // One per issuer, so that one provider's answer cannot be passed off as another's.
     redirectPath: `/oidc/${hash('sha256', issuer, 'hex').slice(0, 16)}`,
   }
   const redirectUri = ctx.config.consoleUrl + provider.redirectPath
@@ -79,7 +79,7 @@ export function openIdentities(ctx: Context): Identities | null {
           await announceEverywhere(ctx, tx, intent, 'member.identity_added', now)
           return null
         }
-        // The lock makes a sign-in wait for a recovery or a removal, which delete the row.
+        // The lock makes a sign-in wait for a recovery or a removal, which deletes the row.
         const memberId = await lockIdentity(tx, issuer, subject)
         if (!memberId) throw new Refusal('identity')
         await noteSignIn(ctx, tx, memberId, browser, now)
@@ -141,15 +141,15 @@ function openClient(ctx: Context, { issuer, clientId, clientSecret }: Settings, 
 }
 
 /**
- * With a touch, because whoever loses a way to sign in should notice. The sessions that the account opened end too, but
- * for the one that removes it.
+ * Needs a touch, so that a member notices the loss of a way to sign in. It also ends the sessions that the account
+ * opened, except the current one.
  */
 export async function removeIdentity(ctx: Context, touch: Touch, now: Date): Promise<void> {
   const { session } = touch
   await ctx.db.transaction(async (tx) => {
     await lockMember(tx, session.member.id)
     await useTouch(ctx, tx, touch, { action: 'identity.remove', values: {} }, now)
-    // In this order: a sign-in with the account either waits for us and fails, or is seen and ended.
+    // In this order, a sign-in with the account either waits for us and fails, or is seen and ended.
     await deleteIdentities(tx, session.member.id)
     await deleteSessionsOf(tx, session.member.id, null, session.id)
     await announceEverywhere(ctx, tx, session, 'member.identity_removed', now)
@@ -174,7 +174,7 @@ function readSettings(file: string): Settings {
   throw new ConfigError(`OIDC_FILE (${file}) must be JSON with the texts issuer, clientId and clientSecret.`)
 }
 
-/** False if somebody has connected this account before. */
+/** False if a member has already connected this account. */
 async function insertIdentity(
   tx: Transaction,
   issuer: string,
@@ -190,7 +190,7 @@ async function insertIdentity(
   return rows.length > 0
 }
 
-/** Whose account this is. */
+/** The member whose account this is. */
 async function lockIdentity(tx: Transaction, issuer: string, subject: string): Promise<MemberId | null> {
   const [row] = await tx.query<{ member_id: MemberId }>(
     'select member_id from identities where issuer = $1 and subject = $2 for share',

@@ -11,9 +11,12 @@ import { type Right, requireRight } from './rights.ts'
 import * as rows from './rows.ts'
 import { hashToken, newToken } from './token.ts'
 
-/** Long enough to find its way to somebody in another time zone, short enough to be forgotten in a chat. */
+/** Long enough to reach a person in another time zone, short enough if it is left in a chat. */
 const invitationHours = 24
-/** Members and open invitations together: a large company's team, and a bound for whoever stole an owner's laptop. */
+/**
+ * Members and open invitations together: enough for a large company's team, and a bound for a thief with an owner's
+ * laptop.
+ */
 const membersMax = 200
 
 export type Invitee = { readonly name: string; readonly email: string | null; readonly role: Role }
@@ -22,13 +25,13 @@ export type Invitee = { readonly name: string; readonly email: string | null; re
 export type NewInvitation = {
   readonly invitation: Invitation
   readonly link: string
-  /** Whether it is also on its way to their e-mail address. A store's share per day may be used up. */
+  /** Whether it was also mailed. The store's share for the day may be used up. */
   readonly isMailed: boolean
 }
 
 /**
- * An operator may give a store its first owner, or its first member, and nobody after that: whoever runs the deployment
- * cannot let people into a store that has an owner without its log showing that the owner was removed first.
+ * An operator may invite a store's first owner or its first member, and no more. Operators cannot let people into a
+ * store that has an owner unless its log shows that the owner was removed first.
  */
 export async function inviteAsOperator(
   ctx: Context,
@@ -98,8 +101,8 @@ export async function inviteMember(
 }
 
 /**
- * A link with which a member who lost their passkeys makes another. Whoever has the link becomes that member, so an owner
- * may make one only for somebody who belongs to no store but theirs and does not run the deployment.
+ * A link with which a member who lost their passkeys makes a new one. Anyone with the link becomes that member, so an
+ * owner may make one only for a member who is not an operator and whose stores they all own.
  */
 export async function inviteToRecover(
   ctx: Context,
@@ -114,7 +117,7 @@ export async function inviteToRecover(
     const member = members.find(({ id }) => id === memberId)
     if (!member) throw new Refusal('not_found')
     await useTouch(ctx, tx, touch, { action: 'member.recover', values: { storeId, memberId } }, now)
-    // Between this look and our commit they must not join another store, nor we lose one.
+    // Locks both members, so that neither joins or leaves a store before we commit.
     const isOperator = new Map<MemberId, boolean>()
     for (const id of [member.id, session.member.id].sort()) isOperator.set(id, await rows.lockMember(tx, id))
     if (isOperator.get(member.id)) throw new Refusal('operator')
@@ -132,7 +135,7 @@ export async function inviteToRecover(
   })
 }
 
-/** Taking an invitation back needs no touch: it lets nobody in. */
+/** Withdrawing an invitation needs no touch: it gives no access. */
 export async function withdrawInvitation(
   ctx: Context,
   storeId: StoreId,
@@ -149,7 +152,7 @@ export async function withdrawInvitation(
   })
 }
 
-/** Locks the store's members for a change by one of them. To everybody else the store does not exist. */
+/** Locks the store's members for a change by one of them. To anyone else the store does not exist. */
 export async function lockFor(
   tx: Transaction,
   storeId: StoreId,
@@ -185,14 +188,14 @@ async function write(
   const { storeId, memberId: id, name, role, createdAt } = invitation
   const member = { id, name, role }
   await announce(ctx, tx, { storeId, actor, type: 'member.invited', member, now: createdAt })
-  // A browser sends what follows the # to nobody, so the token is in no log of a server or a proxy.
+  // A browser does not send the part after the #, so the token is in no server's or proxy's log.
   const link = `${ctx.config.consoleUrl}/enrol#${token}`
   return { invitation, link, isMailed: await mail(ctx, tx, actor, invitation, link) }
 }
 
 /**
- * A stranger who signed up must not be able to send mail in the operator's name: until their store is known, they hand the
- * link over themselves. The subject has no word of theirs, which is what a phisher would write to strangers.
+ * A stranger who signed up must not be able to send mail in the operator's name: until their store is known, they pass
+ * the link on themselves. The subject contains no text of theirs, which a phisher would use.
  */
 async function mail(
   ctx: Context,
@@ -215,7 +218,7 @@ ${purpose}
 
 ${link}
 
-It works once, until ${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} UTC. Whoever has it can use it, so forward it to nobody. If you did not expect it, ask an owner of the store before you open it.
+It works once, until ${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} UTC. Anyone who has it can use it, so do not forward it. If you did not expect it, ask an owner of the store before you open it.
 `
   const memberIds = [...new Set([...ownerIds, ...(invitation.invitedBy ? [invitation.invitedBy] : [])])]
   const cause = { kind: 'link', storeId, memberIds, about: id } as const
@@ -223,8 +226,8 @@ It works once, until ${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} U
 }
 
 /**
- * A store's name and owners, and whether its members may have links mailed to addresses that they enter: a live one that
- * is in good standing, and that an operator opened or that has proven a wallet.
+ * A store's name and owners, and whether its members may have links mailed to addresses that they enter. They may if
+ * the store is live and not suspended, and an operator opened it or it has proven a wallet.
  */
 async function readMailing(
   tx: Transaction,

@@ -2,17 +2,18 @@ import type { Member as WireMember } from '@farthing/sdk'
 import type { InvitationId, MemberId, PasskeyId, SessionId, StoreId } from '../ids.ts'
 
 /**
- * People who act for stores. Somebody becomes a member by an invitation, a link with a one-time token: opening it changes
- * nothing, and it is used up in the statement that stores the passkey made with it (enrol.ts). From then on they sign in
- * with that passkey (sign-in.ts), which opens a session (session.ts). What matters most (passkeys, members, and in other
- * rooms keys, wallets and refunds) takes a touch of the passkey of its own (confirm.ts).
+ * People who act for stores. A person becomes a member by an invitation, a link with a one-time token. Opening the link
+ * changes nothing; the statement that stores the passkey made with it uses it up (enrol.ts). From then on the member
+ * signs in with that passkey (sign-in.ts), which opens a session (session.ts). The most important actions (on passkeys
+ * and members, and in other rooms on keys, wallets and refunds) each need a touch of the passkey (confirm.ts).
  *
- * Whoever has lost every passkey gets another invitation from an owner. Using it ends all their sessions and passkeys.
+ * A member who has lost every passkey gets a new invitation from an owner. Using it ends all their sessions and
+ * passkeys.
  */
 export const roles = ['owner', 'manager', 'developer', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
-/** What owners are mailed about, unless they say that they do not want to be. */
+/** The alerts that owners are mailed, unless they switch them off. */
 export const alertKinds = ['money', 'webhooks'] as const
 export type AlertKind = (typeof alertKinds)[number]
 
@@ -23,7 +24,7 @@ export type Member = {
   readonly isOperator: boolean
 }
 
-/** Somebody as a member of one store. */
+/** A member of one store. */
 export type StoreMember = {
   readonly id: MemberId
   readonly name: string
@@ -48,7 +49,7 @@ export type Invitation = {
   readonly id: InvitationId
   readonly storeId: StoreId
   readonly memberId: MemberId
-  /** It replaces the passkeys of a member, instead of making one. */
+  /** It replaces a member's passkeys instead of making a member. */
   readonly isRecovery: boolean
   readonly name: string
   readonly email: string | null
@@ -66,7 +67,7 @@ export type Passkey = {
   readonly publicKey: Uint8Array<ArrayBuffer>
   readonly counter: number
   readonly transports: readonly string[]
-  /** What its member calls it. */
+  /** Its member's name for it. */
   readonly name: string
   readonly createdAt: Date
   readonly lastUsedAt: Date | null
@@ -75,7 +76,7 @@ export type Passkey = {
 /** A passkey that an authenticator has just made. */
 export type NewPasskey = Omit<Passkey, 'memberId' | 'createdAt' | 'lastUsedAt'>
 
-/** A member's browser that is signed in. */
+/** A signed-in browser of a member. */
 export type Session = {
   readonly id: SessionId
   readonly tokenHash: Buffer
@@ -83,7 +84,7 @@ export type Session = {
   readonly seenAt: Date
 }
 
-/** A browser and an address that a session was used from, and when last, to a few minutes. */
+/** A browser and an address that a session was used from, and the last time, to within a few minutes. */
 export type SessionUse = { readonly browser: string; readonly address: string; readonly at: Date }
 
 export function isRole(text: string): text is Role {

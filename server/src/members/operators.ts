@@ -8,8 +8,8 @@ import { signOutForGood } from './remove.ts'
 import { listMemberships, type MemberRow, toMember, withdrawFor } from './rows.ts'
 
 /**
- * Says that a member runs the deployment, or that they don't any more. Only the command line does this. It lets nobody
- * into a store; the member's own stores are told.
+ * Makes a member an operator of the deployment, or ends that. Only the command line does this. It gives no access to a
+ * store. The logs of the member's stores announce it.
  */
 export async function setOperator(
   ctx: Context,
@@ -21,7 +21,7 @@ export async function setOperator(
   const member = await ctx.db.transaction(async (tx) => {
     const changed = await updateOperator(tx, memberId, isOperator)
     if (!changed) throw new Refusal('not_found')
-    // An owner who could replace their passkeys until now must not become an operator by it.
+    // An owner could replace their passkeys until now, and must not become an operator that way.
     if (isOperator) await withdrawFor(tx, changed.id)
     const stores = await listMemberships(tx, changed.id)
     if (!isOperator && stores.length === 0) await signOutForGood(tx, changed.id)
@@ -32,7 +32,7 @@ export async function setOperator(
   })
   ctx.log.info(
     { memberId, actor: actor.id },
-    isOperator ? 'made a member an operator' : 'a member is not an operator any more',
+    isOperator ? 'made a member an operator' : 'a member is no longer an operator',
   )
   return member
 }

@@ -11,13 +11,13 @@ import { type CreationOptions, creationOptions, readNewPasskey } from './webauth
 /** A phone, a laptop, a security key and a spare of each. */
 const passkeysMax = 10
 
-/** What to ask the authenticator for that is to hold another passkey of the member. */
+/** The options for an authenticator that is to hold another passkey of the member. */
 export async function openPasskey(ctx: Context, { member, tokenHash }: Session): Promise<CreationOptions> {
   const challenge = await openChallenge(ctx, 'add_passkey', tokenHash, {})
   return creationOptions(ctx, challenge, member, await listPasskeys(ctx.db, member.id))
 }
 
-/** Another passkey needs a touch of one that the member has. */
+/** Adding a passkey needs a touch of one that the member already has. */
 export async function addPasskey(
   ctx: Context,
   touch: Touch,
@@ -37,7 +37,7 @@ export async function addPasskey(
   })
 }
 
-/** The sessions that the passkey opened end too, but for the one that removes it. */
+/** Also ends the sessions that the passkey opened, except the current one. */
 export async function removePasskey(ctx: Context, touch: Touch, passkeyId: string, now: Date): Promise<void> {
   const { session } = touch
   await ctx.db.transaction(async (tx) => {
@@ -46,7 +46,7 @@ export async function removePasskey(ctx: Context, touch: Touch, passkeyId: strin
     const passkeys = await listPasskeys(tx, session.member.id)
     if (!passkeys.some(({ id }) => id === passkeyId)) throw new Refusal('not_found')
     if (passkeys.length === 1) throw new Refusal('last_passkey')
-    // In this order: a sign-in with the passkey either waits for us and fails, or is seen and ended.
+    // In this order, a sign-in with the passkey either waits for us and fails, or is seen and ended.
     await tx.query('delete from passkeys where id = $1 and member_id = $2', [passkeyId, session.member.id])
     await deleteSessionsOf(tx, session.member.id, passkeyId, session.id)
     await announceEverywhere(ctx, tx, session, 'member.passkey_removed', now)

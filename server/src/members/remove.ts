@@ -28,7 +28,9 @@ export async function removeMember(
   })
 }
 
-/** An operator may remove anybody, also the last owner: who has lost everything gets in no other way. */
+/**
+ * An operator may remove any member, even the last owner: an owner who has lost every passkey has no other way back.
+ */
 export async function removeAsOperator(
   ctx: Context,
   storeId: StoreId,
@@ -45,13 +47,13 @@ export async function removeAsOperator(
   })
 }
 
-/** Whoever calls this holds the lock on the store's members. */
+/** The caller holds the lock on the store's members. */
 export function refuseLastOwner(members: readonly StoreMember[], member: StoreMember): void {
   const owners = members.filter(({ role }) => role === 'owner')
   if (owners.length === 1 && owners[0] === member) throw new Refusal('last_owner')
 }
 
-/** Somebody who belongs to no store and runs nothing has nothing to sign in to. */
+/** A member without a store who is not an operator has nothing to sign in to. */
 export async function signOutForGood(tx: Transaction, memberId: MemberId): Promise<void> {
   await rows.deleteOtherPasskeys(tx, memberId, null)
   await rows.deleteIdentities(tx, memberId)
@@ -71,7 +73,7 @@ async function remove(
   const { storeId, member } = removed
   const isOperator = await rows.lockMember(tx, member.id)
   await tx.query('delete from memberships where store_id = $1 and member_id = $2', [storeId, member.id])
-  // Links that they made must not let them in again, nor may one that was made for them.
+  // Neither links that they made nor links made for them may let them in again.
   await rows.withdrawBy(tx, member.id, storeId)
   await rows.withdrawFor(tx, member.id)
   const others = await rows.listMemberships(tx, member.id)

@@ -2,8 +2,8 @@ import type { Role } from './member.ts'
 import { Refusal } from './refusal.ts'
 
 /**
- * What each role may do in a store. Every route of the console that names a store names one right, and whatever changes
- * something asks again in its transaction. An operator who is no member of a store has no right in it.
+ * The rights of each role in a store. Every route of the console that names a store names one right, and every change
+ * checks it again in its transaction. An operator who is not a member of a store has no rights in it.
  */
 const holders = {
   'payments:read': ['owner', 'manager', 'developer', 'viewer'],
@@ -18,7 +18,7 @@ const holders = {
   'developers:read': ['owner', 'manager', 'developer'],
   'keys:write': ['owner', 'developer'],
   'webhooks:write': ['owner', 'developer'],
-  /** Sending again what an endpoint did not take. */
+  /** Resending events that an endpoint did not take. */
   'webhooks:resend': ['owner', 'manager', 'developer'],
   'branding:read': ['owner', 'manager', 'developer'],
   'branding:write': ['owner'],
@@ -36,8 +36,8 @@ export function mayAct(role: Role, right: Right): boolean {
 }
 
 /**
- * In a live store owners make the keys, and developers get what an owner gives them; they see all keys and may revoke
- * them. In a test store developers make their own.
+ * In a live store owners make the keys, and give them to developers, who see all keys and may revoke them. In a test
+ * store developers make their own.
  */
 export function mayMakeKeys(role: Role, mode: 'live' | 'test'): boolean {
   return mode === 'test' ? mayAct(role, 'keys:write') : role === 'owner'

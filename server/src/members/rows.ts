@@ -26,7 +26,7 @@ export type InvitationRow = {
   expires_at: Date
 }
 
-/** Lets one change of a store's members happen at a time. Returns the store's name. */
+/** Serialises changes of a store's members. Returns the store's name. */
 export async function lockMembers(tx: Transaction, storeId: string): Promise<string | null> {
   const [row] = await tx.query<{ name: string }>('select name from stores where id = $1 for no key update', [
     storeId,
@@ -34,7 +34,7 @@ export async function lockMembers(tx: Transaction, storeId: string): Promise<str
   return row?.name ?? null
 }
 
-/** Lets one change of a member's passkeys happen at a time. Returns whether they run the deployment. */
+/** Serialises changes of a member's passkeys. Returns whether the member is an operator. */
 export async function lockMember(tx: Transaction, memberId: MemberId): Promise<boolean> {
   const [row] = await tx.query<{ is_operator: boolean }>(
     'select is_operator from members where id = $1 for no key update',
@@ -56,7 +56,10 @@ export async function listStoreMembers(db: Reader, storeId: string): Promise<Sto
   }))
 }
 
-/** SQL: an operator opened or approved the store, or it has proven a wallet. Nobody looks at a stranger's test store. */
+/**
+ * SQL: an operator opened or approved the store, or it has proven a wallet. No operator looks at a stranger's test
+ * store.
+ */
 export const isKnown =
   "(not s.signed_up or s.proven_at is not null or (s.mode = 'live' and s.admission = 'approved'))"
 
@@ -104,14 +107,14 @@ export async function listInvitations(db: Reader, storeId: string): Promise<Invi
   return rows.map(toInvitation)
 }
 
-/** The open invitations for a member, of any store. */
+/** Deletes the open invitations for a member, to any store. */
 export async function withdrawFor(tx: Transaction, memberId: MemberId): Promise<void> {
   await tx.query('delete from invitations where member_id = $1 and used_at is null', [memberId])
 }
 
 /**
- * The open invitations that a member made; with a store, only those to it, and all links that replace somebody's
- * passkeys: such a link opens every store of that person, wherever it was made.
+ * Deletes the open invitations that a member made. With a store, only those to it and all links that replace a member's
+ * passkeys: such a link opens every store of that member, wherever it was made.
  */
 export async function withdrawBy(
   tx: Transaction,
@@ -160,7 +163,7 @@ type PasskeyRow = {
   last_used_at: Date | null
 }
 
-/** Reads a row of the same shape whether or not there is one, so that both take as long. */
+/** Reads a row of the same shape whether or not the passkey exists, so that both take equally long. */
 export async function findPasskey(db: Reader, credentialId: string): Promise<Passkey | null> {
   const [row] = await db.query<PasskeyRow & { is_known: boolean }>(
     `select coalesce(p.id, '') as id, $1::text as credential_id, coalesce(p.member_id, '') as member_id,
@@ -205,7 +208,7 @@ export async function insertPasskey(
   return rows.length > 0
 }
 
-/** Deletes all passkeys of a member but one; all of them if `kept` is null. */
+/** Deletes all passkeys of a member except one, or all of them if `kept` is null. */
 export async function deleteOtherPasskeys(
   tx: Transaction,
   memberId: MemberId,

@@ -10,48 +10,48 @@ import { hashToken, isToken, newToken } from './token.ts'
 
 type Reader = Database | Transaction
 
-/** A session that nobody uses ends after this: a day's work is shorter, a stolen laptop's night is not. */
+/** An unused session ends after this: longer than a day's work, shorter than a night with a stolen laptop. */
 const idleHours = 12
-/** However busy it is, a session ends after this. */
+/** Every session ends after this, however busy it is. */
 const lifeDays = 7
-/** How exactly it is kept when a session was seen, and where: a write per request would buy nothing. */
+/** How precisely the time and place of a session's last use are kept: a write per request would gain nothing. */
 const seenEveryMs = 5 * 60_000
-/** More than anybody's devices; beyond it the oldest session ends. */
+/** More than a member's devices; beyond it the oldest session ends. */
 const sessionsMax = 20
-/** Ended sessions that opening one clears away, so that the table does not grow. */
+/** Expired sessions that opening one deletes, so that the table does not grow. */
 const clearedAtOnce = 20
 const browserMax = 200
 /** Browsers and addresses that a session keeps, each with the time of its last use. */
 const usesMax = 10
 /**
- * How often the member is told that one session is used elsewhere. Whoever has its cookie can be somewhere else with every
- * request, and would fill the stores' logs and use up their mails.
+ * How often a session's use elsewhere is announced to its member. A thief with its cookie can be in a new place with
+ * every request, and would fill the stores' logs and use up their mails.
  */
 const movesMax = 5
-/** More than anybody moves between; beyond it the oldest place is forgotten. */
+/** More than a member moves between; beyond it the oldest place is forgotten. */
 const placesMax = 50
 
 export const sessionSeconds = lifeDays * 86_400
 
 /**
- * Where a member's browser is: what it calls itself, and the network that it comes from. A place that a member was never
- * seen at is announced to them and in the logs of their stores, once. Places are kept as hashes, because they only have
- * to be recognised. Who uses a browser of the same kind in the same network is at the same place.
+ * Where a member's browser is: its name and the network that it comes from. A place where a member was never seen
+ * before is announced to them and in the logs of their stores, once. Places are kept as hashes, because they only have
+ * to be recognised. Two browsers of the same kind in the same network are at the same place.
  */
 export type Place = {
   readonly userAgent: string
   readonly address: string
-  /** The addresses that the network has, as far as that can be told from one of them. */
+  /** The network's addresses, as far as one of them shows. */
   readonly network: string
 }
 
-/** The browser that a request comes from, as far as its member will want to recognise it. */
+/** The browser that a request comes from, as its member will want to recognise it. */
 export type Browser = Place & {
   /** The token in its cookie. */
   readonly token: string
 }
 
-/** A session, the browser and address that it was opened from, and those that it was used from. */
+/** A session, the browser and address that opened it, and those that used it. */
 type UsedSession = Session & {
   readonly browser: string
   readonly address: string
@@ -73,10 +73,10 @@ type SessionRow = {
 
 type UseRow = { browser: string; address: string; at: string }
 
-/** SQL: the session has neither ended nor been left alone for too long. */
+/** SQL: the session has neither ended nor been idle for too long. */
 const isOpen = `s.expires_at > clock() and s.seen_at > clock() - interval '${idleHours} hours'`
 
-/** Opens a session and returns its token: always a new one, so that nobody can plant it before. */
+/** Opens a session and returns its token: always a new one, so that an attacker cannot plant it beforehand. */
 export async function openSession(
   ctx: Context,
   tx: Transaction,
@@ -96,7 +96,7 @@ export async function openSession(
   const token = newToken()
   await rememberPlace(tx, memberId, browser)
   const use = toUseOf(browser, now)
-  // Deletes the member's oldest sessions beyond the limit, and some of anybody's that are over.
+  // Also deletes the member's oldest sessions beyond the limit, and some expired sessions of any member.
   await tx.query(
     `with over as (
        delete from sessions where id in (
@@ -138,9 +138,9 @@ export async function readSession(ctx: Context, token: string): Promise<UsedSess
 }
 
 /**
- * The session of a browser that asks for something, and notes where it is. With `isByItself` that does not count as use:
- * an open screen must not keep a session alive that nobody uses. Where it is used from is noted all the same, because
- * whoever has the cookie can say so too.
+ * The session of a browser that makes a request. Records where the browser is. With `isByItself` the request does not
+ * count as use: an open screen must not keep an unused session alive. Its place is still recorded, because a thief
+ * could set the flag too.
  */
 export async function useSession(
   ctx: Context,
@@ -167,7 +167,7 @@ function findUse(uses: readonly SessionUse[], { browser, address }: SessionUse):
   return uses.find((each) => each.browser === browser && each.address === address)
 }
 
-/** A browser or an address that the session was not used from yet. */
+/** Records a browser or an address that the session was not used from before. */
 async function noteMove(
   ctx: Context,
   tx: Transaction,
@@ -176,17 +176,17 @@ async function noteMove(
 ): Promise<void> {
   const { place, use, isByItself } = asked
   const { id, member, browser, address } = session
-  // Before the session's row, as whoever ends a member's sessions does it.
+  // Locked before the session's row, in the same order as by code that ends a member's sessions.
   await lockMember(tx, member.id)
   const held = await holdUses(tx, id)
-  // Ended, or a request of the same moment has noted it.
+  // The session has ended, or a simultaneous request has recorded it.
   if (!held || findUse(held.uses, use)) return
   await noteUse(tx, id, use, !isByItself)
-  // What nobody is told of does not become known either.
+  // A place that is not announced does not become known either.
   if (held.moves >= movesMax) return
   const isNew = await rememberPlace(tx, member.id, place)
   const isSameKind = kindOf(use.browser) === kindOf(browser)
-  // A session of before this was kept.
+  // For sessions opened before uses were kept.
   const isWhereItBegan = isSameKind && use.address === address
   if ((isSameKind && !isNew) || isWhereItBegan) return
   await tx.query('update sessions set moves = moves + 1 where id = $1', [id])
@@ -198,7 +198,7 @@ async function noteMove(
   })
 }
 
-/** Tells the member if they were never seen there. */
+/** Announces a sign-in from a place where the member was never seen. */
 export async function noteSignIn(
   ctx: Context,
   tx: Transaction,
@@ -211,7 +211,7 @@ export async function noteSignIn(
     await announcePlace(ctx, tx, { memberId, type: 'member.signed_in', address, now })
 }
 
-/** Adds a place to those of a member. Returns whether they were never seen there. */
+/** Adds a place to the member's. Returns whether they were never seen there. */
 async function rememberPlace(tx: Transaction, memberId: MemberId, place: Place): Promise<boolean> {
   const hash = createHash('sha256').update(JSON.stringify([memberId, kindOf(place.userAgent), place.network]))
   const rows = await tx.query(
@@ -222,12 +222,12 @@ async function rememberPlace(tx: Transaction, memberId: MemberId, place: Place):
   return rows.length > 0
 }
 
-/** A browser's name and system without their versions, which change by themselves every few weeks. */
+/** A browser's name and system without the versions, which change every few weeks. */
 function kindOf(userAgent: string): string {
   return userAgent.replaceAll(/[\d._]+/g, '')
 }
 
-/** Ends a session of the member: this one, or another of theirs. */
+/** Ends one of the member's sessions: this one or another. */
 export async function endSession(ctx: Context, { member }: Session, sessionId: string): Promise<void> {
   if (!(await deleteSession(ctx.db, member.id, sessionId))) throw new Refusal('not_found')
 }
@@ -254,14 +254,14 @@ function toUse({ at, ...use }: UseRow): SessionUse {
   return { ...use, at: new Date(at) }
 }
 
-/** Whether a session has not been ended. Until the transaction is over nobody else can end it. */
+/** Whether a session is still open. It cannot be ended until the transaction is over. */
 export async function holdSession(tx: Transaction, id: SessionId): Promise<boolean> {
   return (await tx.query('select 1 as held from sessions where id = $1 for key share', [id])).length > 0
 }
 
 /**
- * Where a session was used from, and how often its member was told that it is used elsewhere. Until the transaction is
- * over nobody else notes a use of it.
+ * Where a session was used from, and how often its use elsewhere was announced. No other request records a use of it
+ * until the transaction is over.
  */
 async function holdUses(
   tx: Transaction,
@@ -274,7 +274,7 @@ async function holdUses(
   return row ? { uses: row.uses.map(toUse), moves: row.moves } : null
 }
 
-/** Puts a use first among those of a session, of which it keeps so many. */
+/** Puts a use first in the session's list, which keeps only the newest. */
 async function noteUse(db: Reader, id: SessionId, use: SessionUse, counts: boolean): Promise<void> {
   await db.query(
     `update sessions set seen_at = case when $4 then clock() else seen_at end, uses = (
@@ -303,7 +303,7 @@ export async function deleteSessions(tx: Transaction, memberId: MemberId): Promi
   await tx.query('delete from sessions where member_id = $1', [memberId])
 }
 
-/** The sessions that a passkey opened, or those that a company's account did (null), but not the one that removes it. */
+/** Deletes the sessions that a passkey opened, or with null those that a company's account opened, except `kept`. */
 export async function deleteSessionsOf(
   tx: Transaction,
   memberId: MemberId,

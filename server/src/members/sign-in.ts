@@ -8,7 +8,7 @@ import { type Browser, noteSignIn, openSession } from './session.ts'
 import { hashToken } from './token.ts'
 import { type Assertion, type RequestOptions, readAssertion, requestOptions } from './webauthn.ts'
 
-/** What the browser asks an authenticator for. Nobody has to type a name: the passkey says whose it is. */
+/** The options for an authenticator. No name is needed: the passkey identifies its member. */
 export async function openSignIn(ctx: Context, browserToken: string): Promise<RequestOptions> {
   return requestOptions(ctx, await openChallenge(ctx, 'sign_in', hashToken(browserToken), {}), [])
 }
@@ -25,7 +25,7 @@ export async function signIn(ctx: Context, browser: Browser, answer: unknown, no
   })
 }
 
-/** Refuses a passkey that was removed meanwhile, and one whose counter went back. */
+/** Refuses a passkey that was removed meanwhile, or whose counter went back. */
 export async function notePasskeyUse(
   ctx: Context,
   tx: Transaction,
@@ -42,8 +42,8 @@ export async function notePasskeyUse(
 }
 
 /**
- * Notes that a passkey was used. An authenticator that counts never says the same number twice, so two that do are copies
- * of each other: then nothing is noted, and the answer is false. The row's lock lets one use happen at a time.
+ * Records a use of a passkey. An authenticator that counts never repeats a number, so two that do are copies: then
+ * nothing is recorded, and the result is false. The row's lock serialises uses.
  */
 async function advanceCounter(
   tx: Transaction,

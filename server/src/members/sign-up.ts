@@ -8,10 +8,10 @@ import { type Browser, openSession } from './session.ts'
 import { hashToken } from './token.ts'
 import { type CreationOptions, creationOptions, readNewPasskey } from './webauthn.ts'
 
-/** The block that stands for all of them. */
+/** The block that stands for all blocks. */
 const everywhere = ''
 
-/** What a stranger entered. The passkey is made for exactly this. */
+/** A stranger's entries. The passkey is made for exactly these. */
 export type Application = Subject & { readonly name: string }
 
 export type SignUp = {
@@ -23,7 +23,7 @@ export type SignUp = {
   readonly passkeyName: string
 }
 
-/** What to ask the authenticator for. Nothing is stored but the challenge. */
+/** The options for the authenticator. Only the challenge is stored. */
 export async function openSignUp(
   ctx: Context,
   browserToken: string,
@@ -31,7 +31,7 @@ export async function openSignUp(
   application: Application,
   now: Date,
 ): Promise<{ readonly memberId: MemberId; readonly options: CreationOptions }> {
-  // Also asked when it counts, below. Here it spares people a passkey that would be for nothing.
+  // Checked again below, where it counts. Here it saves people a passkey that would be useless.
   const { signUpsPerBlock, signUpsPerDay } = ctx.config
   if (
     (await isBlockFull(ctx.db, block, signUpsPerBlock)) ||
@@ -45,8 +45,8 @@ export async function openSignUp(
 }
 
 /**
- * Makes the member with their passkey, lets `open` make what belongs to them, and signs them in: all in one transaction,
- * so there is either all of it or nothing. Returns the session's token.
+ * Makes the member with their passkey, lets `open` make their stores, and signs them in. One transaction does all of it
+ * or nothing. Returns the session's token.
  */
 export async function signUp(
   ctx: Context,
@@ -71,12 +71,12 @@ export async function signUp(
   })
 }
 
-/** Rows of earlier days that one sign-up clears away, so that the table does not grow. */
+/** Rows of earlier days that one sign-up deletes, so that the table does not grow. */
 const clearedAtOnce = 100
 
 const today = "(clock() at time zone 'utc')::date"
 
-/** Whether as many have signed up from this block today. */
+/** Whether this block has reached its limit today. */
 async function isBlockFull(db: Database, block: string, max: number): Promise<boolean> {
   const rows = await db.query(
     `select 1 as found from sign_ups where day = ${today} and block = $1 and count >= $2`,
@@ -85,7 +85,7 @@ async function isBlockFull(db: Database, block: string, max: number): Promise<bo
   return rows.length > 0
 }
 
-/** Counts one more from this block, unless it is full. The row's lock lets one happen at a time. */
+/** Counts one more sign-up from this block, unless it is full. The row's lock serialises them. */
 async function countSignUp(tx: Transaction, block: string, max: number): Promise<boolean> {
   const rows = await tx.query(
     `with over as (

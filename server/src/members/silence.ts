@@ -6,8 +6,8 @@ import { type AlertKind, alertKinds } from './member.ts'
 import { Refusal } from './refusal.ts'
 
 /**
- * What keeps news of a store from one of its owners takes a touch: whoever has only their cookie could otherwise act and
- * put away what would tell them.
+ * Hiding news of a store from one of its owners needs a touch. A thief with only the cookie could otherwise act and
+ * then hide the traces.
  */
 export async function muteAlerts(
   ctx: Context,
@@ -24,7 +24,10 @@ export async function muteAlerts(
   })
 }
 
-/** The owner knows what happened to the store's wallets until then. `until` is the form's text, as it was touched for. */
+/**
+ * Records that the owner knows the news of the store's wallets up to a time. `until` is the form's text, which the
+ * touch is bound to.
+ */
 export async function putAwayNews(
   ctx: Context,
   storeId: StoreId,
@@ -51,7 +54,7 @@ export async function listMuted(
   return new Map(found.map((row) => [row.store_id, row.muted_alerts]))
 }
 
-/** False if they do not own the store. */
+/** False if the member does not own the store. */
 async function writeMuted(
   tx: Transaction,
   storeId: StoreId,
@@ -66,7 +69,7 @@ async function writeMuted(
   return rows.length > 0
 }
 
-/** Notes what an owner has seen of the store's wallets, up to a time that is not in the future. */
+/** Records up to when an owner has seen the news of the store's wallets, but never a time in the future. */
 export async function noteWalletsSeen(
   db: Database | Transaction,
   storeId: StoreId,

@@ -12,7 +12,7 @@ export function isToken(text: unknown): text is string {
   return typeof text === 'string' && pattern.test(text)
 }
 
-/** All that is stored of a token. Looking it up by this tells nobody how much of a guess was right. */
+/** The only part of a token that is stored. A lookup by it does not reveal how much of a guess was right. */
 export function hashToken(text: string): Buffer {
   return Buffer.from(hash('sha256', text, 'hex'), 'hex')
 }
@@ -21,9 +21,9 @@ export function hashToken(text: string): Buffer {
 const saltLength = 16
 
 /**
- * What every form of a browser carries. It follows from the token in the browser's cookie, which no script and no other
- * site can read, so only a page that we gave to this browser has it. Each page has its own: pages are compressed, and
- * the length of many that differ in what somebody else wrote would tell a token that stays the same.
+ * The token in every form. It follows from the token in the browser's cookie, which no script and no other site can
+ * read, so only a page that we gave to this browser has it. Each page has its own: pages are compressed, and the
+ * lengths of many pages with different text by an attacker would reveal a constant token.
  */
 export function formTokenOf(browserToken: string): string {
   return saltedToken(browserToken, randomBytes(12).toString('base64url'))

@@ -17,15 +17,15 @@ import type { NewPasskey, Passkey } from './member.ts'
 import { Refusal } from './refusal.ts'
 
 /**
- * What browsers and authenticators say, checked by @simplewebauthn/server. The relying party is the host of CONSOLE_URL
- * and the origin is CONSOLE_URL: neither ever comes from a request. The person must have been verified by the
- * authenticator. Whether the challenge in an answer is one of ours is not decided here but by the row that it deletes
+ * Answers of browsers and authenticators, checked by @simplewebauthn/server. The relying party is the host of
+ * CONSOLE_URL and the origin is CONSOLE_URL: neither ever comes from a request. The authenticator must have verified
+ * the person. Whether the challenge in an answer is ours is not decided here but by the row that it deletes
  * (challenge.ts).
  */
 export type CreationOptions = PublicKeyCredentialCreationOptionsJSON
 export type RequestOptions = PublicKeyCredentialRequestOptionsJSON
 
-/** ES256, RS256 and EdDSA: what every authenticator has one of. */
+/** ES256, RS256 and EdDSA: every authenticator has one of these. */
 const algorithms = [-7, -257, -8]
 /** The standard allows ids of 1,023 bytes. */
 const credentialIdMax = 1_364
@@ -55,7 +55,7 @@ export function creationOptions(
     timeout: challengeSeconds * 1_000,
     attestation: 'none',
     excludeCredentials: existing.map(describe),
-    // Found by the authenticator without a name, and only after a PIN, a fingerprint or a face.
+    // The authenticator finds it without a name, and uses it only after a PIN, a fingerprint or a face.
     authenticatorSelection: {
       residentKey: 'required',
       requireResidentKey: true,
@@ -87,7 +87,7 @@ function describe({ credentialId, transports }: Passkey) {
   }
 }
 
-/** The passkey that an authenticator made, and the challenge that it signed. */
+/** A passkey that an authenticator made, and the challenge that it signed. */
 export async function readNewPasskey(
   ctx: Context,
   answer: unknown,
@@ -128,8 +128,8 @@ export async function readNewPasskey(
 }
 
 /**
- * A passkey's answer to a challenge, with the passkey that gave it. The caller still has to advance the counter and use
- * the challenge, in one transaction. An unknown passkey takes as long as a wrong signature.
+ * A passkey's answer to a challenge, with that passkey. The caller still has to advance the counter and use the
+ * challenge, in one transaction. An unknown passkey takes as long as a wrong signature.
  */
 export type Assertion = { readonly passkey: Passkey; readonly challenge: string; readonly counter: number }
 
@@ -153,7 +153,7 @@ export async function readAssertion(
       expectedOrigin: origin,
       expectedRPID: id,
       requireUserVerification: true,
-      // The stored counter is compared by `advanceCounter`, under the row's lock, once the signature is known to be good.
+      // `advanceCounter` compares the stored counter under the row's lock, once the signature is known to be good.
       credential: { id: response.id, publicKey: passkey?.publicKey ?? decoy(), counter: 0 },
     })
     return { challenge, verified }
@@ -169,7 +169,7 @@ export async function readAssertion(
   return { passkey, challenge, counter: verified.authenticationInfo.newCounter }
 }
 
-/** Browsers and authenticators write what is checked here, so whatever the library cannot read is refused. */
+/** The input comes from browsers and authenticators, so anything that the library cannot read is refused. */
 async function check<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -191,8 +191,8 @@ function parseAnswer(answer: unknown, texts: readonly string[]): object {
 }
 
 /**
- * We ask for no attestation, so there are no certificates to read: parsing a stranger's would only be a risk. A passkey
- * may still sign its own statement.
+ * We ask for no attestation, so there are no certificates to read, and parsing a stranger's would only be a risk. A
+ * passkey may still sign its own statement.
  */
 function refuseCertificates(attestation: string): void {
   const object = decodeAttestationObject(isoBase64URL.toBuffer(attestation))
@@ -203,7 +203,7 @@ function refuseCertificates(attestation: string): void {
 
 let decoyKey: Uint8Array<ArrayBuffer> | null = null
 
-/** A P-256 key in COSE form that nobody can sign with. */
+/** A P-256 key in COSE form, without its private key. */
 function decoy(): Uint8Array<ArrayBuffer> {
   if (!decoyKey) {
     const { x = '', y = '' } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({

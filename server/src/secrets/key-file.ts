@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { ConfigError } from '../config.ts'
 
-/** A key that seals what is secret in the database. Its id is stored beside everything that it has sealed. */
+/** A key that seals secrets in the database. Its id is stored with everything that it sealed. */
 export type SecretsKey = { readonly id: string; readonly bytes: Buffer }
 
 /** AES-256. */
@@ -13,8 +13,8 @@ const idBytes = 4
 const keysMax = 16
 
 /**
- * The keys of SECRETS_KEY_FILE, one per line: id, space, 32 bytes in base64. The first seals, all open. Empty lines and
- * # comments are skipped. No file, no keys: then nothing is sealed.
+ * The keys of SECRETS_KEY_FILE, one per line: id, space, 32 bytes in base64. The first one seals, all of them open.
+ * Empty lines and # comments are skipped. Without a file there are no keys, and nothing is sealed.
  */
 export function readSecretsKeys(file: string): readonly SecretsKey[] {
   if (file === '') return []
@@ -28,14 +28,14 @@ export function readSecretsKeys(file: string): readonly SecretsKey[] {
   return keys
 }
 
-/** Makes a file with one key, which only its owner can read. Null, or why it was not made. */
+/** Makes a file with one key, which only its owner can read. Returns null, or why it was not made. */
 export async function createKeyFile(file: string): Promise<{ readonly refusal: string } | null> {
   const made = await open(file, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => error)
   if (made instanceof Error) {
     return {
       refusal:
         'code' in made && made.code === 'EEXIST'
-          ? `${file} exists already. Nothing was changed: without its keys, what they sealed cannot be opened.`
+          ? `${file} already exists. Nothing was changed: secrets sealed with its keys cannot be opened without them.`
           : `${file} cannot be written: ${made.message}.`,
     }
   }

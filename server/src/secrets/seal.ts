@@ -3,8 +3,8 @@ import type { SecretsKey } from './key-file.ts'
 
 /**
  * A secret that only a key outside the database opens: AES-256-GCM with a random nonce, then nonce, ciphertext and tag
- * in base64. The place where it is stored (a table and the row's id) is authenticated with it, so whoever can write to
- * the database cannot make one row's secret serve as another's.
+ * in base64. The place where it is stored (a table and the row's id) is authenticated with it, so a person with write
+ * access to the database cannot use one row's secret in another row.
  */
 export type Sealed = { readonly keyId: string; readonly sealed: string }
 

@@ -14,7 +14,8 @@ import { type Key, keyToWire, type Store } from './store.ts'
  * A key is `sk_live_` or `sk_test_`, its id (cell and 16 random characters), `_` and a secret of 260 random bits. It is
  * looked up by its id. Only the secret's SHA-256 is stored, which is enough for a secret that cannot be guessed.
  *
- * What a key makes, rotates or revokes is never wider than itself (see scopes.ts): a stolen one gains nothing by it.
+ * A key cannot make, rotate or revoke a key that is wider than itself (see scopes.ts), so a stolen key gains nothing
+ * this way.
  */
 const idForm = '[0-9a-z]{2}[0-9a-hjkmnp-tv-z]{16}'
 const idPattern = new RegExp(`^${idForm}$`)
@@ -22,13 +23,13 @@ const pattern = new RegExp(`^sk_(live|test)_(${idForm})_([0-9a-hjkmnp-tv-z]{52})
 const idLength = 16
 /** 52 characters of 5 bits each: 260 random bits. */
 const secretLength = 52
-/** One per service, environment and rotation is far below it. It bounds what a stolen key can leave behind. */
+/** Far more than one per service, environment and rotation. It bounds how many keys a stolen key can leave behind. */
 const usableKeysMax = 100
 const labelBytesMax = 100
 
 export type NewKey = { readonly key: Key /** Shown once; it cannot be recovered. */; readonly text: string }
 
-/** Who acts on keys: an operator or a member may do all; a key only what it may do itself. */
+/** Who acts on keys. An operator or a member may do everything; a key is limited to its own grant. */
 export type KeyMaker = { readonly actor: Actor; readonly limit: Grant | null }
 
 export function parseKey(
@@ -44,7 +45,7 @@ export function isKeyId(text: string): boolean {
 }
 
 export function hashSecret(secret: string): Buffer {
-  // By way of hexadecimal digits, because Node makes a new buffer for a digest more slowly than for a text.
+  // Via hexadecimal digits, because Node creates a buffer for a digest more slowly than a string.
   return Buffer.from(hash('sha256', secret, 'hex'), 'hex')
 }
 
@@ -63,8 +64,8 @@ export async function createKey(
 }
 
 /**
- * Creates a key that may do the same. The old one stays valid for the overlap, so that a store can switch without a
- * gap. `storeId` is null for an operator, who may rotate any store's keys.
+ * Creates a key with the same grant. The old one stays valid for the overlap, so that a store can switch without a gap.
+ * `storeId` is null for an operator, who may rotate any store's keys.
  */
 export async function rotateKey(
   ctx: Context,
@@ -157,7 +158,7 @@ async function makeKey(
   return { key, text: `sk_${store.mode}_${key.id}_${secret}` }
 }
 
-/** Another store's key is answered like one that does not exist. */
+/** Another store's key gets the same answer as one that does not exist. */
 async function lockKeyStore(
   tx: Transaction,
   storeId: StoreId | null,
@@ -182,7 +183,7 @@ type KeyRow = {
   revoked_at: Date | null
 }
 
-/** All but the hash of its secret, which the console's role cannot read. */
+/** All columns except the secret's hash, which the console's role cannot read. */
 const keyColumns = 'id, store_id, label, scopes, addresses, last_used_at, created_at, expires_at, revoked_at'
 
 export async function listKeys(db: Database, storeId: StoreId): Promise<Key[]> {

@@ -12,9 +12,9 @@ import type { Key, Store, Wallet } from './store.ts'
 
 /**
  * Who is calling. A key's holder is cached for one second, so that a busy store costs one lookup per second, not one
- * per request. A key is looked at three times:
+ * per request. A key is checked three times:
  *
- *   1. when the headers are there, in the cache: who is nobody's caller need not send a body;
+ *   1. when the headers are there, in the cache: a caller without a valid key need not send a body;
  *   2. when the body is there, which may be many seconds later: in the database before a change, in the cache before a
  *      read or a create;
  *   3. in the transaction of the change, at its end, under the lock that revoking takes (`actWithKey`). A create does
@@ -37,14 +37,14 @@ export type Caller = {
 export type Authenticator = {
   /** Returns the caller or throws a Problem. `beforeLookup` runs unless the key is known to be valid. */
   authenticate(header: string | undefined, beforeLookup: () => void): Promise<Caller>
-  /** The same caller as they were at most a second ago, which authenticating may be longer ago than. */
+  /** The same caller, as read at most a second ago. `authenticate` may have read it earlier. */
   recall(caller: Caller): Promise<Caller>
   /** The same caller, read from the database now. */
   refresh(caller: Caller): Promise<Caller>
 }
 
 /**
- * In which a key changes things: each transaction waits for its store's turn, and nothing is committed unless the key is
+ * A context for changes by a key: each transaction waits for its store's turn, and commits only if the key is still
  * valid at the end.
  */
 export function actWithKey(ctx: Context, { keyId, holder }: Caller, turns: Turns): Context {
@@ -62,7 +62,7 @@ export function openAuthenticator(ctx: Context): Authenticator {
   })
   /** Ids of keys that were valid when last used. */
   const known = new Set<string>()
-  /** The hour in which each key's use was last noted by this process, so that it is one write per hour. */
+  /** The hour in which this process last recorded each key's use, so that a key costs one write per hour. */
   const noted = new Map<string, number>()
 
   const noteUse = ({ id, lastUsedAt }: KeyHolder['key']) => {
@@ -71,9 +71,9 @@ export function openAuthenticator(ctx: Context): Authenticator {
     if (noted.size >= entriesMax) noted.clear()
     noted.set(id, hour)
     if (lastUsedAt && Math.floor(lastUsedAt.getTime() / hourMs) >= hour) return
-    // Nobody waits for it, and nothing depends on it.
+    // No request waits for it, and nothing depends on it.
     noteKeyUsed(ctx.db, id).catch((err) =>
-      ctx.log.warn({ keyId: id, err }, 'could not note that a key was used; it is tried again in an hour'),
+      ctx.log.warn({ keyId: id, err }, 'could not record that a key was used; trying again in an hour'),
     )
   }
 
@@ -126,7 +126,7 @@ function invalidKey(detail: string): Problem {
   return new Problem('invalid_api_key', detail, { headers: { 'www-authenticate': 'ApiKey' } })
 }
 
-/** Everything a request needs to know about its store, found by the key it sent. */
+/** Everything that a request needs to know about its store, found by its key. */
 type KeyHolder = {
   readonly secretHash: Buffer
   readonly key: Pick<Key, 'id' | 'label' | 'scopes' | 'addresses' | 'lastUsedAt'>
@@ -175,8 +175,8 @@ async function readKeyHolder(db: Database, keyId: string): Promise<KeyHolder | n
 }
 
 /**
- * Whether a key is valid, or was until this transaction itself ended it. Until the transaction is over nobody else can
- * revoke it; one that is being revoked is waited for.
+ * Whether a key is valid, or was until this transaction itself ended it. It cannot be revoked until the transaction is
+ * over. If it is just being revoked, this waits.
  */
 async function holdKey(tx: Transaction, keyId: string): Promise<boolean> {
   const rows = await tx.query(
@@ -187,7 +187,7 @@ async function holdKey(tx: Transaction, keyId: string): Promise<boolean> {
   return rows.length > 0
 }
 
-/** Notes the hour in which a key is used, unless another process has. */
+/** Records the hour in which a key is used, unless another process has. */
 async function noteKeyUsed(db: Database, keyId: string): Promise<void> {
   await db.query(
     `update api_keys set last_used_at = date_trunc('hour', clock())

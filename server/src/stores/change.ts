@@ -10,7 +10,7 @@ import { type Store, walletToWire } from './store.ts'
 
 /**
  * Changes of the wallet that a store's new checkouts are paid to, per family: a wallet is put to use, or the current one
- * is retired. Whoever holds a stolen key wants exactly this, so it is slow to steal:
+ * is retired. A thief with a stolen key wants exactly this, so it takes time, and an owner can undo it:
  *
  *   asked by a key, `walletChanges` is "member" -> waiting -> made by an owner's touch (confirm.ts)
  *                                                    |-> ended: refused, withdrawn, replaced, or 7 days old
@@ -18,7 +18,7 @@ import { type Store, walletToWire } from './store.ts'
  *   made -> undone by an owner's touch, within 24 hours, with all that was made after it (undo.ts)
  *
  * A wallet that was never current has the registration 0, so no checkout finds it. At most one change per family waits:
- * what the store asked for last. Every step happens under the store's lock, raises its revision and is told to its owners.
+ * the store's last request. Every step happens under the store's lock, raises its revision and is announced to its owners.
  */
 export type WalletChange = {
   readonly id: WalletChangeId
@@ -29,7 +29,7 @@ export type WalletChange = {
   readonly wallet: Named & { readonly isProven: boolean }
   readonly actor: Actor
   readonly askedAt: Date
-  /** Until when an owner can confirm it; null if it needs nobody. */
+  /** The time until which an owner can confirm it; null if it needs no confirmation. */
   readonly expiresAt: Date | null
   readonly isWaiting: boolean
   /** The place among the store's changes that took effect, and when it did. */
@@ -46,19 +46,25 @@ export type WalletChange = {
 
 type Named = { readonly id: WalletId; readonly address: string }
 
-/** What a change would do. */
+/** The effect of a change. */
 type Wish = Pick<WalletChange, 'kind' | 'family'> & { readonly walletId: WalletId }
 
 /** Who changes a store's wallets, and when. The transaction holds the store's lock. */
 export type Author = { readonly store: Store; readonly actor: Actor; readonly now: Date }
 
-/** Owners may be away for a few days. What nobody confirmed for a week was forgotten, and must not lie in wait. */
+/**
+ * Owners may be away for a few days. A change that was not confirmed for a week was forgotten, and must not take effect
+ * later.
+ */
 const waitsDays = 7
-/** Per store and day. More is a program gone wrong or a thief, and an owner has to be able to read and undo them all. */
+/** Per store and day. More is a broken program or a thief, and an owner has to be able to read and undo them all. */
 const changesPerDay = 100
-/** How long any owner can undo a change: a night and a flight, so that somebody is awake in between. */
+/** How long any owner can undo a change: a night and a flight, so that an owner is awake in between. */
 const undoHours = 24
-/** What waits, or was made or undone within a day, was asked for since then: a change waits for seven days at most. */
+/**
+ * Changes that wait, or were made or undone within a day, were requested within this: a change waits for at most seven
+ * days.
+ */
 const sinceDays = 9
 
 const isYoung = `c.asked_at > clock() - interval '${sinceDays} days'`
@@ -74,7 +80,7 @@ const columns = `c.id, c.store_id as "storeId", c.family, c.kind, c.actor, c.ask
   ${named('wallet_id', ", 'isProven', x.proven_at is not null")} as wallet,
   ${named('previous_id')} as previous, ${named('next_id')} as next`
 
-/** Makes the change, or lets it wait for an owner. Replaces what waited. Returns whether it was made. */
+/** Makes the change, or lets it wait for an owner. Replaces the waiting one. Returns whether it was made. */
 export async function askForChange(ctx: Context, tx: Transaction, by: Author, wish: Wish): Promise<boolean> {
   const { store, actor, now } = by
   await refuseTooMany(tx, store, actor)
@@ -86,7 +92,7 @@ export async function askForChange(ctx: Context, tx: Transaction, by: Author, wi
   return !waits
 }
 
-/** Puts a change into effect: the one place, with undoing, where the current wallet changes. */
+/** Puts a change into effect. Only this and undoing change the current wallet. */
 export async function makeChange(
   tx: Transaction,
   change: Pick<WalletChange, 'id' | 'storeId' | 'family' | 'kind'> & { readonly walletId: WalletId },
@@ -134,7 +140,7 @@ export async function endWaiting(
     await announceChange(ctx, tx, by, 'wallet.refused', ended.walletId)
 }
 
-/** Announces what became of a wallet, and returns it. */
+/** Announces what happened to a wallet, and returns the wallet. */
 export async function announceChange(
   ctx: Context,
   tx: Transaction,
@@ -153,7 +159,7 @@ export function needsOwner({ walletChanges }: Store, { type }: Actor): boolean {
   return walletChanges === 'member' && type === 'key'
 }
 
-/** Counts what was asked for within a day and not undone, and wallets that could not be asked for, for want of a claim. */
+/** Counts changes requested within a day and not undone, and wallets that lack the claim that a change needs. */
 export async function refuseTooMany(tx: Transaction, store: Store, { type }: Actor): Promise<void> {
   if (type !== 'key') return
   const [row] = await tx.query<{ count: number }>(
@@ -175,7 +181,7 @@ async function insertChange(
   tx: Transaction,
   change: Pick<WalletChange, 'id' | 'storeId' | 'family' | 'kind' | 'actor'> & {
     readonly walletId: WalletId
-    /** How long it waits for an owner; null if it needs nobody. */
+    /** How long it waits for an owner; null if it needs no confirmation. */
     readonly waitsDays: number | null
   },
 ): Promise<void> {
@@ -229,7 +235,7 @@ export async function findWaiting(
   return change ?? null
 }
 
-/** What owners of the store see: changes that wait, and those of the last day, newest first. */
+/** The changes that owners see: those that wait and those of the last day, newest first. */
 export async function listChanges(db: Database, storeId: StoreId): Promise<WalletChange[]> {
   return await db.query<WalletChange>(
     `select ${columns} from wallet_changes c where c.store_id = $1 and ${isYoung}

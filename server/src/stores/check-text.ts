@@ -1,7 +1,7 @@
 import type { Mode } from '../networks.ts'
 import type { Mistake } from '../problems.ts'
 
-/** Control characters and those that reorder text: people must see what was written. */
+/** Control characters and characters that reorder text: people must see the text as it was written. */
 const hidden = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
 export function checkText(pointer: string, text: string, bytesMax: number): Mistake[] {

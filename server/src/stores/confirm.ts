@@ -7,7 +7,7 @@ import { Refusal } from '../members/refusal.ts'
 import { announceChange, endWaiting, makeChange, readChange } from './change.ts'
 import { lockStore } from './rows.ts'
 
-/** An owner confirms a change that waits. The touch names the store, the change and the wallet's address. */
+/** An owner confirms a waiting change. The touch names the store, the change and the wallet's address. */
 export async function confirmChange(
   ctx: Context,
   storeId: StoreId,

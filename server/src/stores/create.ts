@@ -12,7 +12,7 @@ type NewStore = {
   readonly mode: Mode
   readonly supportEmail?: string
   readonly supportUrl?: string
-  /** How a store that somebody signs up for begins; one that an operator makes is approved. */
+  /** How a store begins that a stranger signs up for. A store that an operator makes is approved. */
   readonly signsUpAs?: Exclude<StoreStanding, 'suspended'>
 }
 

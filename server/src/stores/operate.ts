@@ -14,8 +14,8 @@ import { type Decision, decideStanding } from './standing.ts'
 import { networksFor } from './store.ts'
 
 /**
- * What whoever runs the deployment does to stores in the console, each with a touch of their passkey. The flag is read
- * again in the transaction; to everybody without it there is nothing here.
+ * An operator's actions on stores in the console, each with a touch of their passkey. The operator flag is read again
+ * in the transaction. Without it, nothing here exists for the member.
  */
 export async function decideAsOperator(
   ctx: Context,
@@ -32,7 +32,7 @@ export async function decideAsOperator(
   })
 }
 
-/** A store and the link for its first owner: both, or neither. */
+/** Creates a store and the link for its first owner: both or neither. */
 export async function createStoreAsOperator(
   ctx: Context,
   touch: Touch,
@@ -88,7 +88,7 @@ async function requireOperator(tx: Transaction, { member }: Session): Promise<Ac
   return { type: 'operator', id: member.id, name: member.name }
 }
 
-/** A store as whoever runs the deployment sees it: its name and its health, and nothing of its payments. */
+/** A store as an operator sees it: its name and its health, but nothing of its payments. */
 export type StoreOverview = {
   readonly id: StoreId
   readonly name: string

@@ -19,7 +19,7 @@ const challengeMinutes = 60
 /** 5 bits each. */
 const challengeLength = 26
 
-/** Gives a wallet's holder something to sign. A new challenge replaces the one before. */
+/** Gives a wallet's holder a message to sign. A new challenge replaces the one before. */
 export async function challengeWallet(
   ctx: Context,
   store: Store,
@@ -41,8 +41,8 @@ export async function challengeWallet(
 
 /**
  * Records that the wallet's holder has signed the challenge. The message is built again from the store, the wallet and
- * this deployment's host, so a signature that was given for another of any of these proves nothing here. If the wallet
- * waited for that to be claimed by this cell, it is claimed, and put to use as it would have been when it was registered.
+ * this deployment's host, so a signature for any other of these proves nothing here. If this cell could not claim the
+ * wallet without a proof, it claims it now and puts it to use, as registering would have done.
  */
 export async function proveWallet(
   ctx: Context,
@@ -118,7 +118,7 @@ async function judge(
   }
 }
 
-/** What the wallet shows to the person who signs. */
+/** The text that the wallet shows to the person who signs. */
 function toMessage(ctx: Context, storeId: StoreId, address: string, challenge: Challenge): string {
   return [
     `${new URL(ctx.config.baseUrl).host} asks you to prove that this wallet is yours.`,
@@ -155,7 +155,7 @@ function noChallenge(): Problem {
   })
 }
 
-/** That a store has proven a wallet stays true, whatever becomes of the wallet. New checkouts must see it. */
+/** A store that has proven a wallet stays proven, even if the wallet is retired. New checkouts must see it. */
 export async function noteStoreProven(tx: Transaction, storeId: StoreId, now: Date): Promise<void> {
   await tx.query(
     'update stores set proven_at = $2, revision = revision + 1 where id = $1 and proven_at is null',

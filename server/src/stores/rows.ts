@@ -56,8 +56,8 @@ export const standingOf = `case when s.suspended_at is not null then 'suspended'
   when s.admission = 'unproven' and s.proven_at is not null then 'approved' else s.admission end`
 
 /**
- * SQL: the columns of store `s`, with its standing and what it takes to change its wallets: what its owners chose, or
- * else the default.
+ * SQL: the columns of store `s`, with its standing, and what a change of its wallets needs: its owners' choice, or the
+ * default.
  */
 export const storeColumns = `s.*, coalesce(s.wallet_changes, case when s.mode = 'live' and exists (
   select 1 from memberships m where m.store_id = s.id and m.role = 'owner') then 'member' else 'key' end) as takes,
@@ -208,7 +208,7 @@ export function toWallet(row: WalletRow): Wallet {
   }
 }
 
-/** Lets the rest of the transaction be the only one that does this for the store. Returns the store's revision. */
+/** Serialises the rest of the transaction for the store. Returns the store's revision. */
 export async function holdStore(tx: Transaction, storeId: StoreId): Promise<number | null> {
   const [row] = await tx.query<{ revision: number }>(
     'select revision from stores where id = $1 for no key update',
@@ -217,16 +217,16 @@ export async function holdStore(tx: Transaction, storeId: StoreId): Promise<numb
   return row?.revision ?? null
 }
 
-/** What a store has really done, each seen from what is stored. */
+/** The steps that a store has really done, each derived from stored data. */
 export type StepsDone = {
-  /** The address that new checkouts pay to, of the first family that has one. */
+  /** The address that new checkouts pay to, in the first family that has one. */
   readonly wallet: string | null
   readonly payment: boolean
   readonly key: boolean
   readonly webhook: boolean
 }
 
-/** Of each endpoint this many of the newest deliveries are looked at. */
+/** How many of each endpoint's newest deliveries are read. */
 const deliveriesMax = 50
 
 export async function readStepsDone(db: Database, storeId: StoreId): Promise<StepsDone> {

@@ -2,8 +2,8 @@ import { BlockList, isIP } from 'node:net'
 import type { CreateApiKey, KeyPreset, Scope } from '@farthing/sdk'
 
 /**
- * What a key may do. Every operation of the API names one scope. A key without any scopes stored is `full`: it may do
- * everything, also what is added later.
+ * What a key may do. Every operation of the API names one scope. A key without stored scopes is `full`: it may do
+ * everything, including operations that are added later.
  */
 export const subjects = [
   'checkouts',
@@ -28,7 +28,7 @@ const presets: Readonly<Record<KeyPreset, readonly Scope[] | null>> = {
 }
 export const presetNames = Object.keys(presets) as readonly KeyPreset[]
 
-/** The scopes that were asked for, in a fixed order. Whoever may change something may read it. */
+/** The requested scopes, in a fixed order. A write scope includes its read scope. */
 export function scopesOf({ preset, scopes: asked }: Pick<CreateApiKey, 'preset' | 'scopes'>) {
   if (!asked) return presets[preset ?? 'full']
   return scopes.filter(
@@ -40,7 +40,7 @@ export function mayDo(granted: readonly Scope[] | null, scope: Scope): boolean {
   return granted === null || granted.includes(scope)
 }
 
-/** What a key may do and where from: all that decides whether one key is wider than another. */
+/** What a key may do and where from. This decides whether one key is wider than another. */
 export type Grant = { readonly scopes: readonly Scope[] | null; readonly addresses: readonly string[] }
 
 /** Whether `inner` allows nothing that `outer` doesn't. */
@@ -56,7 +56,7 @@ export function isWithin(inner: Grant, outer: Grant): boolean {
 /** A key's allow-list is for a store's own servers, not for its customers' networks. */
 export const addressesMax = 20
 
-/** An address or block as it is stored, or null if it is none: 192.0.2.7, 192.0.2.0/24, 2001:db8::/48. */
+/** An address or block in its stored form, or null if it is neither: 192.0.2.7, 192.0.2.0/24, 2001:db8::/48. */
 export function parseAddress(text: string): string | null {
   const [address = '', prefix, ...rest] = text.split('/')
   const version = isIP(address)

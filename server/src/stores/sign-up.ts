@@ -16,8 +16,8 @@ import { type FoundWallet, registerWalletIn } from './wallets.ts'
 
 /**
  * A stranger opens stores: a test store that works at once, and a live one that waits (see standing.ts). They own both.
- * Nobody has checked anything about them, so the wallet that they name is unproven, and until one is proven their stores
- * have limits. No e-mail address is asked for: it would be somebody else's as easily, who would then get our mails.
+ * Nothing about them has been checked, so their wallet is unproven, and their stores have limits until one is proven.
+ * They are not asked for an e-mail address: they could enter another person's, who would then get our mails.
  */
 export type Applicant = {
   readonly name: string
@@ -26,7 +26,7 @@ export type Applicant = {
   readonly walletAddress: string
 }
 
-/** Whether strangers may sign up here at all. */
+/** Whether strangers may sign up here. */
 export function takesSignUps({ config }: Context): boolean {
   return config.signUp !== 'closed' && config.consoleUrl !== ''
 }
@@ -54,7 +54,7 @@ export async function signUpForStore(
   const { applicant, ...rest } = signing
   const { family, address } = parseWallet(ctx, applicant.walletAddress)
   const accounts = await findTokenAccounts(ctx, family, address)
-  // Where cells share a directory, whoever signs up proves the wallet first: it could be anybody's.
+  // Where cells share a directory, the wallet has to be proven first: it could belong to any store.
   const hold = ctx.directory ? 'free' : null
   const wallet = { family, address, accounts, custodialType: 'NON_CUSTODIAL', hold } as const
   const token = await signUp(
@@ -69,12 +69,12 @@ export async function signUpForStore(
   )
   ctx.log.info(
     { memberId: signing.memberId },
-    'somebody signed up; if their live store waits for you: store list, store approve STORE',
+    'a stranger signed up; if their live store waits for you, run: store list, store approve STORE',
   )
   return token
 }
 
-/** The modes in which this deployment can be paid. Test comes first: it is what works at once. */
+/** The modes in which this deployment can be paid. Test comes first, because it works at once. */
 function modesOf(ctx: Context): Mode[] {
   return (['test', 'live'] as const).filter((mode) => networksFor(ctx, mode).length > 0)
 }

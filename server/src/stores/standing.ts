@@ -10,9 +10,9 @@ import { type Store, storeToEvent } from './store.ts'
 /**
  * Whether a store may create checkouts. This file decides it, and `requireStanding` is the only place that asks.
  *
- *   waiting  --approve--> approved     somebody signed up for it, and an operator has to look at it first
+ *   waiting  --approve--> approved     a stranger signed up for it, and an operator has to look at it first
  *   unproven --approve--> approved     the same, but it also becomes approved when it proves a wallet (prove.ts)
- *   any of these --suspend--> suspended --resume--> what it was before
+ *   any of these --suspend--> suspended --resume--> its state before
  *
  * A store that waits or is suspended creates no checkouts, and loses nothing else: those it has can be paid, read,
  * accepted and canceled, its events are delivered, and its members sign in. Each change raises the store's revision, so a
@@ -31,7 +31,7 @@ export function requireStanding({ standing, suspendedReason }: Store): void {
 
 type Verb = 'approve' | 'suspend' | 'resume'
 
-/** What an operator decides about a store. Owners read the reason. */
+/** An operator's decision about a store. Owners read the reason. */
 export type Decision =
   | { readonly verb: 'approve' | 'resume' }
   | { readonly verb: 'suspend'; readonly reason: string }
@@ -45,7 +45,10 @@ const eventOf = {
 /** The longest reason, in bytes: a few sentences that fit into a mail and on a screen. */
 export const reasonBytesMax = 500
 
-/** Returns the store as it is then, and whether anything changed. A decision that is in force changes nothing. */
+/**
+ * Returns the store after the decision, and whether anything changed. A decision that is already in force changes
+ * nothing.
+ */
 export async function decideStanding(
   ctx: Context,
   tx: Transaction,
@@ -64,7 +67,7 @@ export async function decideStanding(
   return { store, isChanged: true }
 }
 
-/** Returns the store as it is then, or null if the decision is in force. */
+/** Returns the changed store, or null if the decision is already in force. */
 async function write(
   tx: Transaction,
   { id, standing }: Store,
@@ -74,7 +77,7 @@ async function write(
   const isSuspended = standing === 'suspended'
   switch (decision.verb) {
     case 'approve':
-      // Not while it is suspended: whoever did that had a reason, and resuming says that it is gone.
+      // Not while it is suspended: the suspension had a reason, and resuming says that it is gone.
       return isSuspended || standing === 'approved' ? null : await set(tx, "admission = 'approved'", [id])
     case 'suspend':
       return isSuspended
@@ -85,7 +88,7 @@ async function write(
   }
 }
 
-/** A checkout that was drafted from what the store was before is refused by its new revision. */
+/** A checkout drafted before this is refused by the new revision. */
 async function set(tx: Transaction, change: string, values: readonly unknown[]): Promise<Store | null> {
   const [row] = await tx.query<StoreRow>(
     `update stores s set ${change}, revision = revision + 1 where s.id = $1 returning ${storeColumns}`,

@@ -24,9 +24,9 @@ export type Store = {
   readonly supportEmail: string | null
   readonly supportUrl: string | null
   readonly finalityPolicy: readonly FinalityRule[]
-  /** What it takes to change the current wallet: the owners' choice, or else the default. */
+  /** What a change of the current wallet needs: the owners' choice, or the default. */
   readonly walletChanges: WalletChanges
-  /** What each manager may refund within 24 hours, in whole tokens. */
+  /** How much each manager may refund within 24 hours, in whole tokens. */
   readonly managerRefundLimit: string
   /** An IANA name. */
   readonly timeZone: string
@@ -48,13 +48,13 @@ export type Wallet = {
   readonly address: string
   readonly custodialType: 'CUSTODIAL' | 'NON_CUSTODIAL'
   readonly isCurrent: boolean
-  /** It is or was current at some time. */
+  /** It is or was current. */
   readonly isConfirmed: boolean
   /** A change of it waits for an owner. */
   readonly isWaiting: boolean
   /** This cell has not claimed it in the directory, so it may not be paid. */
   readonly isUnclaimed: boolean
-  /** Another cell owns it, which a database that was restored has forgotten. */
+  /** Another cell owns it, which a restored database has forgotten. */
   readonly isElsewhere: boolean
   /** The networks (CAIP-2) on which it has the token account that it is paid to, if it needs one. */
   readonly readyOn: readonly string[]
@@ -129,8 +129,8 @@ export function storeToWire(store: Store): WireStore {
 }
 
 /**
- * A store as its events tell of it: the log is kept for good, so instead of an image it has the image's hash, by which a
- * receiver notices another logo.
+ * A store as its events show it. The log is kept for good, so it has an image's hash instead of the image. The hash
+ * shows a receiver that the logo changed.
  */
 export function storeToEvent(store: Store): WireStore {
   const { logoUrl } = store
@@ -158,7 +158,7 @@ export function walletToWire(ctx: Context, mode: Mode, wallet: Wallet): WireWall
   }
 }
 
-/** Whether its holder's signature is what a wallet lacks. Whoever holds a custodial one signs for many. */
+/** Whether the wallet still needs its holder's signature. The holder of a custodial wallet signs for many stores. */
 export function claimsByProof({ isUnclaimed, custodialType }: Wallet): boolean {
   return isUnclaimed && custodialType === 'NON_CUSTODIAL'
 }

@@ -10,10 +10,10 @@ import { type Author, announceChange, endWaiting, readChange, type WalletChange 
 import * as rows from './rows.ts'
 
 /**
- * An owner goes back to the wallet that was current before a change. Whatever was made after it in that family is undone
- * with it, and what waits is ended, so a thief who changed the wallet twice gains nothing. The wallets that were put to
- * use meanwhile retire. `cancelsOpen`: open checkouts that would pay to one of them are canceled too, which `work` does
- * (checkouts/cancel-undone.ts); without it they keep what they were created with.
+ * An owner goes back to the wallet that was current before a change. All later changes in that family are undone with
+ * it, and a waiting one is ended, so a thief who changed the wallet twice gains nothing. The wallets that were put to
+ * use meanwhile are retired. With `cancelsOpen`, `work` also cancels open checkouts that would pay to one of them
+ * (checkouts/cancel-undone.ts); without it they stay as they were created.
  */
 export async function undoChange(
   ctx: Context,
@@ -61,7 +61,10 @@ async function retire(ctx: Context, tx: Transaction, by: Author, walletId: Walle
   await announceChange(ctx, tx, by, 'wallet.retired', walletId)
 }
 
-/** Marks a change of a family and all that came after it as undone. Those to another address than before may cancel. */
+/**
+ * Marks a change of a family and all later ones as undone. Open checkouts may be canceled for those that led to another
+ * address.
+ */
 async function writeUndone(
   tx: Transaction,
   { storeId, family, made, previous }: WalletChange,
@@ -97,7 +100,7 @@ export async function takeCancellation(tx: Transaction): Promise<Cancellation | 
   return row ?? null
 }
 
-/** Says when to look again; the search ends `minutes` after the change was undone. */
+/** Schedules the next search. It ends `minutes` after the change was undone. */
 export async function scheduleCancellation(
   tx: Transaction,
   changeId: WalletChangeId,

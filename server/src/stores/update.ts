@@ -70,7 +70,10 @@ const wrongCurrency = {
   detail: 'Must be an ISO 4217 code, such as USD.',
 }
 
-/** As it was sent, because Intl calls some zones by older names. An offset such as +02:00 knows no summer time. */
+/**
+ * The name stays as it was sent, because Intl calls some zones by older names. An offset such as +02:00 has no summer
+ * time.
+ */
 function isTimeZone(text: string): boolean {
   if (!/^[A-Za-z]/.test(text)) return false
   try {
@@ -123,7 +126,7 @@ async function writeStore(tx: Transaction, store: Store): Promise<void> {
   )
 }
 
-/** An owner chooses what it takes to change wallets. */
+/** An owner chooses what a change of wallets needs. */
 export async function confirmSetting(
   ctx: Context,
   storeId: StoreId,
@@ -140,8 +143,8 @@ export async function confirmSetting(
 }
 
 /**
- * Sets what it takes to change wallets: for an operator, or for an owner, who touches for it. A key cannot, because it is what
- * the setting guards against. What waits goes on waiting, also where a key is enough from now on.
+ * Sets what a change of wallets needs: for an operator, or for an owner with a touch. A key cannot set it, because the
+ * setting guards against keys. A waiting change keeps waiting, even if a key is enough from now on.
  */
 export async function setWalletChanges(
   ctx: Context,
@@ -161,10 +164,10 @@ export async function setWalletChanges(
   await appendEvent(tx, newEvent(ctx, storeId, actor, 'store.updated', data, now))
 }
 
-/** Whole tokens, or hundredths of them: more than any store takes in a day fits. */
+/** Whole tokens or hundredths: more than any store takes in a day fits. */
 const limitForm = /^(0|[1-9]\d{0,8})(\.\d{1,2})?$/
 
-/** An owner says what each manager may refund within 24 hours. */
+/** An owner sets how much each manager may refund within 24 hours. */
 export async function setRefundLimit(
   ctx: Context,
   storeId: StoreId,

@@ -23,9 +23,9 @@ import * as rows from './rows.ts'
 import { type Store, type Wallet, walletToWire } from './store.ts'
 
 /**
- * Registers a wallet, or makes a registered one current again. New checkouts are paid to it on networks of its family: at
- * once, or when an owner has confirmed it. Where cells share a directory, a wallet that is new to this cell has to be
- * proven first (prove.ts), unless an operator registers it.
+ * Registers a wallet, or makes a registered one current again. New checkouts on networks of its family are paid to it:
+ * at once, or when an owner has confirmed it. Where cells share a directory, a wallet that is new to this cell has to
+ * be proven first (prove.ts), unless an operator registers it.
  */
 export async function registerWallet(
   ctx: Context,
@@ -65,7 +65,7 @@ export async function holdWallet(
   return hold
 }
 
-/** A wallet that was looked up, with the token accounts that it has. */
+/** A wallet that was looked up, with its token accounts. */
 export type FoundWallet = Pick<Wallet, 'family' | 'address' | 'custodialType'> & {
   readonly accounts: Awaited<ReturnType<typeof findTokenAccounts>>
   readonly hold: Hold | 'free'
@@ -84,7 +84,7 @@ export async function registerWalletIn(
   if (accounts.length > 0) await noteTokenAccounts(tx, address, accounts)
   const existing = await findFitting(ctx, tx, by, found)
   if (existing?.isCurrent) {
-    // What the store asks for last counts: this wallet, and no longer the one that waits.
+    // The store's last request counts: this wallet, and no longer the waiting one.
     await endWaiting(ctx, tx, by, family, null)
     return await readWire(ctx, tx, store, existing.id)
   }
@@ -109,7 +109,7 @@ export async function registerWalletIn(
   return await announceChange(ctx, tx, by, 'wallet.registered', walletId)
 }
 
-/** The store's wallet with this address. One that was never current and has another custodial type makes way. */
+/** The store's wallet with this address. A wallet of another custodial type makes way if it was never current. */
 async function findFitting(
   ctx: Context,
   tx: Transaction,
@@ -129,7 +129,7 @@ async function findFitting(
   return null
 }
 
-/** Changes what the store says about a wallet. */
+/** Changes the store's statements about a wallet. */
 export async function updateWallet(
   ctx: Context,
   storeId: StoreId,
@@ -192,7 +192,7 @@ async function readWire(
   return walletToWire(ctx, store.mode, wallet)
 }
 
-/** What is known about a wallet that is about to be registered. */
+/** The facts about a wallet that is about to be registered. */
 type NewWallet = Omit<
   Wallet,
   'isCurrent' | 'isConfirmed' | 'isWaiting' | 'isElsewhere' | 'readyOn' | 'retiredAt'
@@ -218,7 +218,7 @@ async function insertWallet(tx: Transaction, wallet: NewWallet): Promise<void> {
   )
 }
 
-/** What still holds from the store's earlier registrations of an address. */
+/** The facts that still hold from the store's earlier registrations of an address. */
 async function readEarlier(
   tx: Transaction,
   storeId: StoreId,
@@ -256,7 +256,7 @@ async function noteTokenAccounts(
 /** A wallet as the directory names it. */
 type Named = { readonly scope: string; readonly address: string }
 
-/** The wallets that another cell owns. Few: what moved to another cell after the backup that was restored here. */
+/** The wallets that another cell owns. Few: those that moved there after the backup that was restored here. */
 export async function listElsewhere(db: Database): Promise<Named[]> {
   return await db.query<Named>(
     `select distinct s.mode || ' ' || w.family as scope, w.pay_to as address
@@ -266,7 +266,7 @@ export async function listElsewhere(db: Database): Promise<Named[]> {
 
 /**
  * Writes whether another cell owns these wallets, whichever stores have them. Their stores get a new revision, so that
- * checkouts that were computed before are not created. Stores are locked first, as by whatever else changes a wallet.
+ * checkouts drafted before are not created. Stores are locked first, as by every other change of a wallet.
  */
 export async function writeElsewhere(
   db: Database,
@@ -288,7 +288,7 @@ export async function writeElsewhere(
   )
 }
 
-/** Notes that this cell gives these wallets up, for stores that have retired them and where it is not noted yet. */
+/** Records that this cell gives up these wallets, for stores that have retired them, unless it is already recorded. */
 export async function writeReleased(db: Database, wallets: readonly Named[]): Promise<void> {
   await db.query(
     `update wallets w set released_at = clock()

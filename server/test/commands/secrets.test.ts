@@ -77,7 +77,7 @@ test('secrets create makes a file for its owner alone, and never overwrites one'
   assert.equal((await stat(made)).mode & 0o777, 0o600)
   const before = await readFile(made, 'utf8')
   assert.equal(readSecretsKeys(made).length, 1)
-  await assert.rejects(run, /exists already. Nothing was changed/)
+  await assert.rejects(run, /already exists. Nothing was changed/)
   assert.equal(await readFile(made, 'utf8'), before)
 })
 

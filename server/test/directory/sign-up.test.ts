@@ -41,5 +41,5 @@ test('a cell that is drained opens no stores for strangers', async () => {
   await browser.get('/sign-up')
   const refused = await browser.post('/sign-up/options', { ...stranger })
   assert.equal(refused.statusCode, 409)
-  assert.match(refused.body, /New stores are not opened here/)
+  assert.match(refused.body, /New stores cannot be opened here/)
 })

@@ -87,7 +87,7 @@ test('an account that a member has connected signs them in, and no other account
   await eve.page.getByRole('link', { name: 'Sign in through localhost' }).click()
   // The same e-mail would not help: what counts is the provider's own name for the account.
   await agree(eve.page, 'eve')
-  await eve.page.getByText('Nobody here is connected to that account').waitFor()
+  await eve.page.getByText('No member is connected to that account').waitFor()
 
   await owner.page.goto(url)
   await owner.page.goto(`${url}/account`)
