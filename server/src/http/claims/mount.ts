@@ -61,7 +61,7 @@ export function mountClaims(app: FastifyInstance, ctx: Context, path: string): v
       if (!opened) return send(request, reply, renderNoClaim(place, language, noCookie(key)))
       const view = await readClaim(ctx, key, opened)
       if (!view) return send(request, reply, renderNoClaim(place, language, 'unknown'))
-      return send(request, reply, renderClaim(place, language, view, opened, null))
+      return send(request, reply, renderClaim({ place, language, view, opened, mistaken: null }))
     })
 
     scope.post(`${path}/refund/:key`, async (request, reply) => {
@@ -77,8 +77,8 @@ export function mountClaims(app: FastifyInstance, ctx: Context, path: string): v
       if (outcome === 'named' || outcome === 'closed') return lead(request, reply, path, key)
       const view = await readClaim(ctx, key, opened)
       if (!view) return send(request, reply, renderNoClaim(place, language, 'unknown'))
-      const mistake = { mistake: outcome, text }
-      return send(request, reply, renderClaim(place, language, view, opened, mistake))
+      const mistaken = { mistake: outcome, text }
+      return send(request, reply, renderClaim({ place, language, view, opened, mistaken }))
     })
 
     async function name(

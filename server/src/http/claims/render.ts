@@ -10,9 +10,10 @@ import { renderMessage, renderTransaction } from '../page/parts/outcome.ts'
 import {
   bdi,
   describeOption,
-  initialOf,
   renderAddress,
   renderContact,
+  renderFact,
+  renderInitial,
   renderTime,
   sizeOf,
 } from '../page/parts/summary.ts'
@@ -20,37 +21,42 @@ import {
 /** An address that was not taken, as it was typed. */
 type Mistaken = { readonly mistake: ClaimMistake; readonly text: string }
 
+/** What the page of a claim is rendered from. */
+export type ClaimPage = {
+  readonly place: Place
+  readonly language: Language
+  readonly view: ClaimView
+  readonly opened: Opened
+  readonly mistaken: Mistaken | null
+}
+
 /** The page on which a buyer says where a refund should go, in every state. It has no script. */
-export function renderClaim(
-  place: Place,
-  language: Language,
-  view: ClaimView,
-  opened: Opened,
-  mistaken: Mistaken | null,
-): Document {
-  const { refund, claim, store, state } = view
+export function renderClaim(page: ClaimPage): Document {
+  const { place, language, mistaken } = page
+  const { refund, claim, store, state } = page.view
   const { texts, tag } = language
   const { symbol, decimals, name } = describeOption(refund)
   const amount = unitsToText(refund.amount, decimals)
   const parts = { store: bdi(store.name), amount: bdi(amount), asset: bdi(symbol), network: bdi(name) }
+  const help = fill(texts.claim.help, { refund: html`<code>${refund.id}</code>` })
   const main = html`<main data-claim="${state}">
 <section class="head">
-<div class="store"><span class="mark" aria-hidden="true">${initialOf(store.name)}</span><h1>${fill(texts.claim.title, parts)}</h1></div>
+<div class="store">${renderInitial(store.name)}<h1>${fill(texts.claim.title, parts)}</h1></div>
 ${store.mode === 'test' && html`<p class="badge">${texts.testMode}</p>`}
 <p class="due">${texts.claim.amount}</p>
 <p class="price${sizeOf(amount)}"><bdi><b>${amount}</b> <span>${symbol}</span></bdi></p>
 <p class="on">${fill(texts.onNetwork, parts)}</p>
 </section>
 <div class="act">
-${renderState(place, language, view, opened, mistaken, parts)}
+${renderState(page, parts)}
 </div>
 <section class="facts">
 <dl>
-${refund.orderId !== null && html`<div><dt>${texts.order}</dt><dd>${bdi(refund.orderId)}</dd></div>`}
-${refund.reason !== null && html`<div><dt>${texts.description}</dt><dd>${bdi(refund.reason)}</dd></div>`}
-${state === 'open' && html`<div><dt>${texts.claim.before}</dt><dd>${renderTime(claim.expiresAt, tag)}</dd></div>`}
+${refund.orderId !== null && renderFact(texts.order, bdi(refund.orderId))}
+${refund.reason !== null && renderFact(texts.description, bdi(refund.reason))}
+${state === 'open' && renderFact(texts.claim.before, renderTime(claim.expiresAt, tag))}
 </dl>
-<p class="help">${fill(texts.claim.help, { refund: html`<code>${refund.id}</code>` })}${renderContact(store, refund.id)}</p>
+<p class="help">${help}${renderContact(store, refund.id)}</p>
 </section>
 </main>`
   return renderDocument(place, language, {
@@ -82,34 +88,26 @@ function languageLinks(tag: string): string {
 
 type Parts = Readonly<Record<'store' | 'amount' | 'asset' | 'network', Html>>
 
-function renderState(
-  place: Place,
-  language: Language,
-  view: ClaimView,
-  opened: Opened,
-  mistaken: Mistaken | null,
-  parts: Parts,
-): Html {
-  const { refund, claim, state } = view
-  const texts = language.texts.claim
+function renderState(page: ClaimPage, parts: Parts): Html {
+  const { refund, claim, state } = page.view
+  const texts = page.language.texts.claim
   const address = claim.named && renderNamed(texts.address, toShown(refund.network, claim.named.address))
   switch (state) {
     case 'open':
-      return renderForm(place, language, view, opened, mistaken, parts)
-    case 'named':
-      return renderSaid(
-        null,
-        texts.named,
-        parts,
-        html`<p class="code"><span id="code">${texts.code}</span> <strong aria-labelledby="code" dir="ltr">${showCode(claim.named?.code ?? '')}</strong></p>
+      return renderForm(page, parts)
+    case 'named': {
+      const code = showCode(claim.named?.code ?? '')
+      const more = html`<p class="code"><span id="code">${texts.code}</span>
+<strong aria-labelledby="code" dir="ltr">${code}</strong></p>
 <p class="hint">${texts.codeHint}</p>
 ${address}
-<p class="hint">${texts.wrong}</p>`,
-      )
+<p class="hint">${texts.wrong}</p>`
+      return renderSaid(null, texts.named, parts, more)
+    }
     case 'confirmed':
       return renderSaid('busy', texts.confirmed, parts, address)
     case 'returned':
-      return renderSaid('good', texts.returned, parts, html`${address}${renderReturned(language, view)}`)
+      return renderSaid('good', texts.returned, parts, html`${address}${renderReturned(page)}`)
     case 'used':
     case 'expired':
     case 'canceled':
@@ -133,32 +131,29 @@ ${more}
 }
 
 function renderNamed(label: string, address: string): Html {
-  return html`<dl><div><dt>${label}</dt><dd>${renderAddress(address)}</dd></div></dl>`
+  return html`<dl>${renderFact(label, renderAddress(address))}</dl>`
 }
 
-function renderReturned({ texts }: Language, { refund }: ClaimView): Html | null {
-  return refund.transaction === null
-    ? null
-    : html`<dl><div><dt>${texts.transaction}</dt><dd>${renderTransaction(refund.network, refund.transaction)}</dd></div></dl>`
+function renderReturned({ language: { texts }, view: { refund } }: ClaimPage): Html | null {
+  if (refund.transaction === null) return null
+  const transaction = renderTransaction(refund.network, refund.transaction)
+  return html`<dl>${renderFact(texts.transaction, transaction)}</dl>`
 }
 
 /** The server checks the address and answers in the page's language, unlike the browser's own check. */
-function renderForm(
-  { path }: Place,
-  language: Language,
-  { refund }: ClaimView,
-  opened: Opened,
-  mistaken: Mistaken | null,
-  parts: Parts,
-): Html {
+function renderForm({ place, language, view, opened, mistaken }: ClaimPage, parts: Parts): Html {
   const texts = language.texts.claim
+  const action = `${place.path}/refund/${view.refund.id}?lang=${language.tag}`
+  const mistake = mistaken && fill(texts.mistakes[mistaken.mistake], parts)
   const described = mistaken ? 'mistake hint' : 'hint'
-  return html`<form class="claim" method="post" action="${path}/refund/${refund.id}?lang=${language.tag}" novalidate>
+  const invalid = mistaken && html` aria-invalid="true"`
+  return html`<form class="claim" method="post" action="${action}" novalidate>
 <h2 id="status">${texts.ask.title}</h2>
 <p class="about">${fill(texts.ask.text, parts)}</p>
-${mistaken && html`<p class="notice" role="alert" id="mistake">${fill(texts.mistakes[mistaken.mistake], parts)}</p>`}
+${mistake && html`<p class="notice" role="alert" id="mistake">${mistake}</p>`}
 <label for="address">${fill(texts.label, parts)}</label>
-<input id="address" name="address" dir="ltr" maxlength="100" value="${mistaken?.text ?? ''}" autocomplete="off" autocapitalize="off" spellcheck="false" required aria-describedby="${described}"${mistaken && html` aria-invalid="true"`}>
+<input id="address" name="address" dir="ltr" maxlength="100" value="${mistaken?.text ?? ''}" autocomplete="off"
+autocapitalize="off" spellcheck="false" required aria-describedby="${described}"${invalid}>
 <p class="hint" id="hint">${fill(texts.hint, parts)}</p>
 <input type="hidden" name="formToken" value="${formTokenOf(opened.secret)}">
 <button>${texts.button}</button>

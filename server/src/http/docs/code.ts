@@ -20,7 +20,8 @@ export function renderCode(text: string, language = '', fileName: string | null 
       : escapeHtml(text),
   }
   // Focusable, so that it can be scrolled without a mouse.
-  return html`<figure class="code">${fileName !== null && html`<figcaption>${fileName}</figcaption>`}<pre tabindex="0"><code>${code}</code></pre></figure>
+  const caption = fileName !== null && html`<figcaption>${fileName}</figcaption>`
+  return html`<figure class="code">${caption}<pre tabindex="0"><code>${code}</code></pre></figure>
 `
 }
 

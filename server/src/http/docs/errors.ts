@@ -21,17 +21,19 @@ function makeIndex(): DocsPage {
     source: null,
     render: () => html`<h1>Errors</h1>
 <p>Errors are <code>application/problem+json</code> (RFC 9457). Branch on <code>code</code>, which is stable. Log
-<code>detail</code>, which says what went wrong, and <code>requestId</code>, which identifies the request in the server’s
-logs. <code>advice</code> says what to do next, and <code>type</code> is the URL of the code’s page here.</p>
+<code>detail</code>, which says what went wrong, and <code>requestId</code>, which identifies the request in the
+server’s logs. <code>advice</code> says what to do next, and <code>type</code> is the URL of the code’s page here.</p>
 <p>A request that gets a 4xx changed nothing. A request that gets a 5xx may or may not have taken effect: repeat it
 unchanged, with the same <code>Idempotency-Key</code> or the same payment. If the answer has <code>Retry-After</code>,
 wait that many seconds first.</p>
 <p>402 is not an error. It is the answer to “how do I pay?”, and its body says how. If a payment was refused, its
 <code>error</code> says why: <a href="/docs/x402#reasons">the reasons</a>.</p>
-<div class="wide" tabindex="0"><table><thead><tr><th>Code</th><th>Status</th><th>Meaning</th><th>What to do</th></tr></thead><tbody>
+<div class="wide" tabindex="0"><table>
+<thead><tr><th>Code</th><th>Status</th><th>Meaning</th><th>What to do</th></tr></thead><tbody>
 ${codes.map((code) => {
   const [status, title, advice] = problems[code]
-  return html`<tr><td><a href="/docs/errors/${code}"><code>${code}</code></a></td><td>${status}</td><td>${title}</td><td>${advice}</td></tr>`
+  const link = html`<a href="/docs/errors/${code}"><code>${code}</code></a>`
+  return html`<tr><td>${link}</td><td>${status}</td><td>${title}</td><td>${advice}</td></tr>`
 })}
 </tbody></table></div>`,
   }
@@ -49,7 +51,12 @@ function makeErrorPage(code: ProblemCode, routes: readonly Route[], baseUrl: str
     requestId: 'req_…',
     ...members[code]?.example,
   }
-  const givers = routes.filter((route) => problemsOf(route).has(code))
+  const givers = routes
+    .filter((route) => problemsOf(route).has(code))
+    .map(({ operationId, summary, method, path }) => {
+      const call = html`<code>${method} ${path.replace(/:(\w+)/g, '{$1}')}</code>`
+      return html`<li><a href="/docs/api#${operationId}">${summary}</a>: ${call}</li>`
+    })
   return {
     url: `/docs/errors/${code}`,
     title,
@@ -68,7 +75,7 @@ ${renderCode(JSON.stringify(example, null, 2), 'json')}
 ${
   givers.length > 0 &&
   html`<h2>Where it occurs</h2>
-<ul>${givers.map(({ operationId, summary, method, path }) => html`<li><a href="/docs/api#${operationId}">${summary}</a>: <code>${method} ${path.replace(/:(\w+)/g, '{$1}')}</code></li>`)}</ul>`
+<ul>${givers}</ul>`
 }
 <p><a href="/docs/errors">All errors</a></p>`,
   }
@@ -77,9 +84,9 @@ ${
 /** Fields that only the problems of one code have. */
 const members: Partial<Record<ProblemCode, { readonly about: Html; readonly example: object }>> = {
   invalid_request: {
-    about: html`<code>errors</code> lists every value that is wrong, at most 20: <code>pointer</code> is a JSON pointer into
-the body (<code>/priceAmount</code>), or the name of the parameter or header; <code>code</code> is the rule that the value
-breaks; <code>detail</code> says what is wrong with it.`,
+    about: html`<code>errors</code> lists every value that is wrong, at most 20: <code>pointer</code> is a JSON pointer
+into the body (<code>/priceAmount</code>), or the name of the parameter or header; <code>code</code> is the rule that
+the value breaks; <code>detail</code> says what is wrong with it.`,
     example: {
       errors: [
         { pointer: '/priceAmount', code: 'type', detail: 'must be a string' },

@@ -3,7 +3,7 @@ import { html } from '../page/html.ts'
 import { style } from './assets.ts'
 import { renderSearchForm } from './pages.ts'
 
-/** The page at /: what answers here, and where to go, for whoever opens the server's address in a browser. */
+/** The page at /: what answers at the server's address, and where to go from there. */
 export function renderLanding(isReady: boolean): string {
   return html`<!doctype html>
 <html lang="en">
@@ -19,8 +19,8 @@ export function renderLanding(isReady: boolean): string {
 <body class="landing">
 <main>
 <h1>Farthing</h1>
-<p>This server runs a crypto checkout: stores get paid in USDC, straight into their own wallets. People pay on a web page,
-programs over HTTP 402.</p>
+<p>This server runs a crypto checkout: stores get paid in USDC, straight into their own wallets. People pay on a web
+page, programs over HTTP 402.</p>
 <p class="state"><span class="${isReady ? 'up' : 'down'}">${isReady ? 'Ready' : 'Not ready'}</span> ${
     isReady ? 'It answers requests.' : 'It cannot reach its database or is about to stop.'
   }</p>

@@ -26,7 +26,8 @@ ${page.source !== null && html`<link rel="alternate" type="text/markdown" href="
 <script type="module" src="${script.path}" integrity="${script.integrity}"></script>
 </head>
 <body>
-<header><a class="name" href="/docs">Farthing</a><a class="to-contents" href="#contents">Contents</a>${isSearching ? null : renderSearchForm('', 'search')}</header>
+<header><a class="name" href="/docs">Farthing</a><a class="to-contents" href="#contents">Contents</a>
+${isSearching ? null : renderSearchForm('', 'search')}</header>
 <main>
 ${body}
 <footer>
@@ -49,7 +50,8 @@ ${chapters.map(
 function renderEntry(entry: DocsPage, open: DocsPage): Html {
   if (entry !== open) return html`<li><a href="${entry.url}">${entry.title}</a></li>`
   const parts = entry.headings.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)
-  return html`<li><a href="${entry.url}" aria-current="page">${entry.title}</a>${parts.length > 0 && html`<ul>${parts}</ul>`}</li>`
+  const list = parts.length > 0 && html`<ul>${parts}</ul>`
+  return html`<li><a href="${entry.url}" aria-current="page">${entry.title}</a>${list}</li>`
 }
 
 /** Where programs get the page as Markdown. */

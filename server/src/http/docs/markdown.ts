@@ -27,9 +27,9 @@ export function renderMarkdown(source: string, resolve: (href: string) => string
         const { depth, tokens } = token
         const id = headings.get(token)?.id
         const text = this.parser.parseInline(tokens)
-        return depth === 1 || id === undefined
-          ? `<h${depth}>${text}</h${depth}>\n`
-          : `<h${depth} id="${id}">${text} <a class="anchor" href="#${id}" aria-label="Link to this section">#</a></h${depth}>\n`
+        if (depth === 1 || id === undefined) return `<h${depth}>${text}</h${depth}>\n`
+        const anchor = `<a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`
+        return `<h${depth} id="${id}">${text} ${anchor}</h${depth}>\n`
       },
       link({ href, tokens }) {
         const text = this.parser.parseInline(tokens)
@@ -38,9 +38,9 @@ export function renderMarkdown(source: string, resolve: (href: string) => string
       },
       image({ href, text }) {
         const target = resolve(href)
-        return target === null
-          ? escapeHtml(text)
-          : `<a class="picture" href="${escapeHtml(target)}"><img src="${escapeHtml(target)}" alt="${escapeHtml(text)}" loading="lazy"></a>`
+        if (target === null) return escapeHtml(text)
+        const image = `<img src="${escapeHtml(target)}" alt="${escapeHtml(text)}" loading="lazy">`
+        return `<a class="picture" href="${escapeHtml(target)}">${image}</a>`
       },
       code({ text, lang = '' }) {
         return renderCode(text, lang.split(' ')[0], fileNameOf(lang)).html

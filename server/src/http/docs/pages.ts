@@ -39,19 +39,23 @@ const madeNow = { headings: [], source: null } as const
 
 /** The id differs between the form in the header and one in the text. */
 export function renderSearchForm(query: string, id: string): Html {
-  return html`<form class="search" role="search" action="/docs/search"><label for="${id}">Search the docs</label><input id="${id}" type="search" name="q" value="${query}" maxlength="100" placeholder="Search the docs" autocomplete="off"><button>Search</button></form>`
+  return html`<form class="search" role="search" action="/docs/search"><label for="${id}">Search the docs</label>
+<input id="${id}" type="search" name="q" value="${query}" maxlength="100" placeholder="Search the docs"
+autocomplete="off"><button>Search</button></form>`
 }
 
 function renderFound(query: string, found: readonly Found[]): Html {
   if (found.length === 0)
-    return html`<p role="status">Nothing found for “${query}”. Try fewer or other words, or look through the contents.</p>`
+    return html`<p role="status">Nothing found for “${query}”. Try fewer or other words, or look through the
+contents.</p>`
   return html`<p class="status" role="status">Sections about “${query}”, the best first</p>
 ${renderList(found)}`
 }
 
 function renderList(found: readonly Found[]): Html {
-  return html`<ol class="found">${found.map(
-    ({ page, title, url, excerpt }) =>
-      html`<li><a href="${url}">${title}</a>${title !== page.title && html` <small>${page.title}</small>`}<p>${excerpt}</p></li>`,
-  )}</ol>`
+  const item = ({ page, title, url, excerpt }: Found) => {
+    const where = title !== page.title && html` <small>${page.title}</small>`
+    return html`<li><a href="${url}">${title}</a>${where}<p>${excerpt}</p></li>`
+  }
+  return html`<ol class="found">${found.map(item)}</ol>`
 }

@@ -40,6 +40,13 @@ export function renderDocument(
     readonly isStatic?: boolean
   },
 ): Document {
+  const { name, integrity } = assets.script
+  const source = `${path}/assets/${name}?cell=${cell}`
+  const script = html`<script type="module" src="${source}" integrity="${integrity}"></script>`
+  const link = ({ tag, name }: Language) => {
+    const current = tag === language.tag && html` aria-current="true"`
+    return html`<a href="${page.languageLinks(tag)}" lang="${tag}" hreflang="${tag}"${current}>${name}</a>`
+  }
   const styles = [assets.style, ...(page.accentColor === null ? [] : [accentStyle(page.accentColor)])]
   const document = html`<!doctype html>
 <html lang="${language.tag}" dir="${language.direction}">
@@ -51,12 +58,12 @@ export function renderDocument(
 <title>${page.title}</title>
 <link rel="icon" href="data:,">
 ${styles.map((style) => ({ html: `<style>${style}</style>` }))}
-${still === undefined && !page.isStatic && html`<script type="module" src="${path}/assets/${assets.script.name}?cell=${cell}" integrity="${assets.script.integrity}"></script>`}
+${still === undefined && !page.isStatic && script}
 </head>
 <body${still !== undefined && html` inert`}>
 ${page.main}
 <footer>
-<nav aria-label="${language.texts.languages}">${languages.map(({ tag, name }) => html`<a href="${page.languageLinks(tag)}" lang="${tag}" hreflang="${tag}"${tag === language.tag && html` aria-current="true"`}>${name}</a>`)}</nav>
+<nav aria-label="${language.texts.languages}">${languages.map(link)}</nav>
 </footer>
 </body>
 </html>

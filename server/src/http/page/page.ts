@@ -42,7 +42,7 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, rail
         request,
         reply,
         view
-          ? renderPage(ctx, place, view, accepts, asked, ctx.now())
+          ? renderPage(ctx, place, { view, accepts, asked, now: ctx.now() })
           : renderNotFound(place, asked.language),
       )
     },

@@ -26,19 +26,20 @@ import {
 import { termsOf } from './parts/terms.ts'
 import { renderWays } from './parts/ways.ts'
 
+/** What a payment page is rendered from. */
+export type Rendered = {
+  readonly view: CheckoutView
+  readonly accepts: readonly PaymentRequirements[]
+  readonly asked: Asked
+  readonly now: Date
+}
+
 /**
  * The whole payment page, in any state of the checkout. It is correct without the script, which fetches it again when
  * something has changed and replaces `main`: each state is rendered in one place, and the tab keeps its scroll position, an
  * open wallet prompt and what was typed. The style is inlined, which saves a round trip before the first paint.
  */
-export function renderPage(
-  ctx: Context,
-  place: Place,
-  view: CheckoutView,
-  accepts: readonly PaymentRequirements[],
-  asked: Asked,
-  now: Date,
-): Document {
+export function renderPage(ctx: Context, place: Place, { view, accepts, asked, now }: Rendered): Document {
   const { language } = asked
   const { checkout, store } = view
   const stage = stageOf(view, asked)
@@ -104,7 +105,8 @@ function renderAlone(
   message: 'notFound' | 'unavailable',
 ): Document {
   const { title } = language.texts[message]
-  const main = html`<main class="alone"><div class="act">${renderMessage('over', language.texts[message], null, 1)}</div></main>`
+  const said = renderMessage('over', language.texts[message], null, 1)
+  const main = html`<main class="alone"><div class="act">${said}</div></main>`
   const languageLinks = (lang: string) => `?lang=${lang}`
   return renderDocument(place, language, { status, title, accentColor: null, main, languageLinks })
 }

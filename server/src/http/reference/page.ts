@@ -17,8 +17,9 @@ export function makeReference(routes: readonly Route[], baseUrl: string): DocsPa
     source: null,
     render: () => html`<h1>API reference</h1>
 <p>Every operation, generated from the server’s own code. As OpenAPI 3.1: <a href="/openapi.json">openapi.json</a>.
-Step by step: <a href="/docs/build">Build on the API</a>. The examples are requests that the tests send and the answers that they get. Bodies are JSON. Errors are
-<a href="/docs/errors">problems</a> (RFC 9457): branch on their <code>code</code>.</p>
+Step by step: <a href="/docs/build">Build on the API</a>. The examples are requests that the tests send and the answers
+that they get. Bodies are JSON. Errors are <a href="/docs/errors">problems</a> (RFC 9457): branch on their
+<code>code</code>.</p>
 ${routes.map((route) => renderRoute(route, examples[route.operationId] ?? [], baseUrl))}`,
   }
 }
@@ -41,7 +42,9 @@ ${renderFields(
 )}
 ${renderFields('Query', fieldsOf(route.query))}
 ${renderFields('Body', fieldsOf(route.body))}
-${Object.entries(route.answers).map(([status, answer]) => renderFields(`Answer ${status}: ${answer.description}`, fieldsOf(answer.schema)))}
+${Object.entries(route.answers).map(([status, { description, schema }]) =>
+  renderFields(`Answer ${status}: ${description}`, fieldsOf(schema)),
+)}
 ${examples.map((example, i) => renderExample(route, example, i, baseUrl))}
 <p>Errors: ${joinWithCommas([...problemsOf(route)])}.</p>
 </section>
@@ -113,8 +116,10 @@ function typeOf(schema: Schema): string {
 
 function renderFields(title: string, fields: readonly Field[]): Html | null {
   if (fields.length === 0) return null
-  return html`<h3>${title}</h3><div class="wide" tabindex="0"><table class="fields"><tbody>${fields.map(
-    ([name, type, need, about]) =>
-      html`<tr><td><code>${name}</code></td><td><span class="status">${type}${need !== '' && `, ${need}`}</span>${about !== '' && html`<br>${about}`}</td></tr>`,
-  )}</tbody></table></div>`
+  const row = ([name, type, need, about]: Field) => {
+    const status = html`<span class="status">${type}${need !== '' && `, ${need}`}</span>`
+    return html`<tr><td><code>${name}</code></td><td>${status}${about !== '' && html`<br>${about}`}</td></tr>`
+  }
+  const table = html`<table class="fields"><tbody>${fields.map(row)}</tbody></table>`
+  return html`<h3>${title}</h3><div class="wide" tabindex="0">${table}</div>`
 }

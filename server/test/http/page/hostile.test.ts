@@ -62,7 +62,7 @@ test('none of 2,000 hostile strings, in any field, adds or changes an element of
         place: null,
         isUnsent: false,
       }
-      return renderPage(shop.ctx, place, hostile, accepts, asked, new Date(0)).text
+      return renderPage(shop.ctx, place, { view: hostile, accepts, asked, now: new Date(0) }).text
     }
     // An email address that isn't one is left out, with its link.
     const withoutLinks = (page: string) =>

@@ -82,7 +82,7 @@ export function renderPreview(
     place: 0,
     isUnsent: false,
   }
-  return renderPage(ctx, place, view, accepts, asked, now)
+  return renderPage(ctx, place, { view, accepts, asked, now })
 }
 
 function exampleOf(ctx: Context, store: Store, state: PreviewState, option: Option, now: Date): Checkout {

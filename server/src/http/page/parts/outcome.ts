@@ -7,6 +7,7 @@ import {
   bdi,
   describeOption,
   renderAddress,
+  renderFact,
   renderShortAddress,
   renderTime,
   renderWayBack,
@@ -23,7 +24,7 @@ export function renderOutcome(view: CheckoutView, language: Language): Html {
       return renderMessage(
         'busy',
         texts.processing,
-        html`${sent && html`<dl><div><dt>${texts.transaction}</dt><dd>${renderTransaction(sent.network, sent.transaction)}</dd></div></dl>`}
+        html`${sent && html`<dl>${renderSent(texts, sent)}</dl>`}
 ${renderCheckAgain(texts)}`,
       )
     }
@@ -56,10 +57,11 @@ function completedTexts(view: CheckoutView, texts: Language['texts']) {
 /** The buyer has named a transaction, and it is being looked for. */
 export function renderAnnounced({ announced }: CheckoutView, asked: Asked): Html {
   const { texts } = asked.language
+  const hashes = announced.map((hash) => html`<dd><code class="hash">${hash}</code></dd>`)
   return renderMessage(
     'busy',
     texts.announced,
-    html`<dl><div><dt>${texts.transaction}</dt>${announced.map((hash) => html`<dd><code class="hash">${hash}</code></dd>`)}</div></dl>
+    html`<dl><div><dt>${texts.transaction}</dt>${hashes}</div></dl>
 ${renderCheckAgain(texts)}
 <p><a class="back" href="${queryOf(asked, { isUnsent: true })}" data-way="unsent">${texts.notSent}</a></p>`,
   )
@@ -73,7 +75,8 @@ export function renderArrived({ notes }: CheckoutView, { texts }: Language): Htm
 /** The same as an addition to any other state, because the buyer must see it in every one. */
 export function renderNotes({ notes }: CheckoutView, { texts }: Language): Html | null {
   if (notes.length === 0) return null
-  return html`<section aria-labelledby="notes"><h2 id="notes">${texts.noteTitle}</h2>${renderNoteList(notes, texts)}</section>`
+  return html`<section aria-labelledby="notes"><h2 id="notes">${texts.noteTitle}</h2>
+${renderNoteList(notes, texts)}</section>`
 }
 
 function renderNoteList(notes: readonly Note[], texts: Language['texts']): Html {
@@ -88,9 +91,9 @@ function renderNoteItems(notes: readonly Note[], texts: Language['texts']): Html
     const text = (units: string) => unitsToText(BigInt(units), decimals)
     const parts = { asset: symbol, amount: text(amount), due: text(due) }
     const note = refunds.length > 0 ? texts.refunds.arrived : texts.notes[disposition]
-    return [
-      html`<li>${fill(note, parts)}<br>${renderTransaction(where.network, where.transaction)}${refunds.map((refund) => html`<p>${renderRefund(where, refund, texts)}</p>`)}</li>`,
-    ]
+    const transaction = renderTransaction(where.network, where.transaction)
+    const returned = refunds.map((refund) => html`<p>${renderRefund(where, refund, texts)}</p>`)
+    return [html`<li>${fill(note, parts)}<br>${transaction}${returned}</li>`]
   })
 }
 
@@ -113,7 +116,9 @@ function renderRefund(
     address: renderShortAddress(recipient ?? ''),
   }
   const isSeen = status !== 'DECLARED' && transaction !== null
-  return html`${fill(text[status], parts)}${reason !== null && html`<br><q>${bdi(reason)}</q>`}${isSeen && html`<br>${renderTransaction(where.network, transaction)}`}`
+  const why = reason !== null && html`<br><q>${bdi(reason)}</q>`
+  const seen = isSeen && html`<br>${renderTransaction(where.network, transaction)}`
+  return html`${fill(text[status], parts)}${why}${seen}`
 }
 
 /** For browsers without script, which are not told of changes. */
@@ -139,20 +144,34 @@ ${more}
 function renderReceipt({ checkout, payment, refunds }: CheckoutView, { tag, texts }: Language): Html {
   const { symbol = '', decimals = 0, name = '' } = payment ? describeOption(payment) : {}
   const back = storeLink(checkout.id, checkout.successRedirectUrl)
+  const paid = payment && bdi(`${unitsToText(BigInt(payment.amount), decimals)} ${symbol} · ${name}`)
+  const print = html`<button id="print" type="button" class="quiet" data-script hidden>${texts.print}</button>`
+  const to = back && html`<span>${fill(texts.returnTo, { host: bdi(back.host) })}</span>`
+  const leaving = fill(texts.leaving, { seconds: html`<span id="seconds"></span>` })
+  const stay = html`<button id="stay" type="button" class="quiet">${texts.stay}</button>`
   return html`<h3>${texts.receipt}</h3>
 <dl class="receipt">
 ${
   payment &&
-  html`<div><dt>${texts.amount}</dt><dd><bdi>${unitsToText(BigInt(payment.amount), decimals)} ${symbol} · ${name}</bdi></dd></div>
-<div><dt>${texts.date}</dt><dd>${renderTime(payment.paidAt, tag, true)}</dd></div>
-<div><dt>${texts.from}</dt><dd>${renderAddress(payment.payer)}</dd></div>
-<div><dt>${texts.transaction}</dt><dd>${renderTransaction(payment.network, payment.transaction)}</dd></div>
-${refunds.map((refund) => html`<div><dt>${texts.refund}</dt><dd>${renderRefund(payment, refund, texts)}</dd></div>`)}`
+  html`${renderFact(texts.amount, paid ?? '')}
+${renderFact(texts.date, renderTime(payment.paidAt, tag, true))}
+${renderFact(texts.from, renderAddress(payment.payer))}
+${renderSent(texts, payment)}
+${refunds.map((refund) => renderFact(texts.refund, renderRefund(payment, refund, texts)))}`
 }
-<div><dt>${texts.checkout}</dt><dd><code>${checkout.id}</code></dd></div>
+${renderFact(texts.checkout, html`<code>${checkout.id}</code>`)}
 </dl>
-<p class="others"><button id="print" type="button" class="quiet" data-script hidden>${texts.print}</button>${back && html`<a id="return" class="button" href="${back.href}" rel="noreferrer"><span>${fill(texts.returnTo, { host: bdi(back.host) })}</span></a>`}</p>
-${back && refunds.length === 0 && html`<p id="leaving" hidden>${fill(texts.leaving, { seconds: html`<span id="seconds"></span>` })} <button id="stay" type="button" class="quiet">${texts.stay}</button></p>`}`
+<p class="others">${print}${
+    back && html`<a id="return" class="button" href="${back.href}" rel="noreferrer">${to}</a>`
+  }</p>
+${back && refunds.length === 0 && html`<p id="leaving" hidden>${leaving} ${stay}</p>`}`
+}
+
+function renderSent(
+  texts: Language['texts'],
+  { network, transaction }: { readonly network: string; readonly transaction: string },
+): Html {
+  return renderFact(texts.transaction, renderTransaction(network, transaction))
 }
 
 export function renderTransaction(caip2: string, hash: string): Html {

@@ -14,7 +14,9 @@ export function renderQr(text: string, label: string): Html {
         .join(''),
     )
     .join('')
-  return html`<svg class="qr" role="img" aria-label="${label}" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path d="${path}"/></svg>`
+  const box = html`viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"`
+  const white = html`<path fill="#fff" d="M0 0h${size}v${size}H0z"/>`
+  return html`<svg class="qr" role="img" aria-label="${label}" ${box}>${white}<path d="${path}"/></svg>`
 }
 
 /** The start and length of each black run in a row. */

@@ -57,8 +57,9 @@ export function renderHead(
 ): Html {
   const { store } = view
   const name = bdi(store.name)
+  const mark = store.hasLogo ? html`<img class="mark" src="${logo}" alt="">` : renderInitial(store.name)
   return html`<section class="head">
-<div class="store">${store.hasLogo ? html`<img class="mark" src="${logo}" alt="">` : html`<span class="mark" aria-hidden="true">${initialOf(store.name)}</span>`}<h1>${isOpen ? fill(texts.payStore, { store: name }) : name}</h1></div>
+<div class="store">${mark}<h1>${isOpen ? fill(texts.payStore, { store: name }) : name}</h1></div>
 ${store.mode === 'test' && html`<p class="badge">${texts.testMode}</p>`}
 <p class="due">${texts[shown.label]}</p>
 ${renderMoney(view, shown, tag, texts)}
@@ -79,7 +80,8 @@ function renderMoney(
   const amount = unitsToText(BigInt(money.amount), decimals)
   // Plain digits here, and the whole address in renderFacts: the script reads both back before anything is signed.
   const mark = (part: 'amount' | 'network') => place !== null && html` data-${part}="${place}"`
-  return html`<p class="price${sizeOf(amount)}"><bdi><b${mark('amount')}>${amount}</b> <span>${symbol}</span></bdi></p>
+  const digits = html`<b${mark('amount')}>${amount}</b>`
+  return html`<p class="price${sizeOf(amount)}"><bdi>${digits} <span>${symbol}</span></bdi></p>
 <p class="on">${fill(texts.onNetwork, { network: html`<bdi${mark('network')}>${name}</bdi>` })}</p>`
 }
 
@@ -106,17 +108,21 @@ export function renderFacts(
   const { rate } = checkout
   const symbol = money ? describeOption(money).symbol : symbolOf(checkout.options)
   const isConverted = rate !== null && symbol !== null
+  const { id, description, orderId, priceAmount, priceCurrency } = checkout
+  const price = () => bdi(formatPrice(priceAmount, priceCurrency, tag))
+  const mark = place !== null && html` data-address="${place}"`
+  const help = fill(texts.help, { checkout: html`<code>${id}</code>` })
   return html`<section class="facts">
 <dl>
-${checkout.description !== null && html`<div><dt>${texts.description}</dt><dd>${bdi(checkout.description)}</dd></div>`}
-<div><dt>${texts.order}</dt><dd>${bdi(checkout.orderId)}</dd></div>
-${isConverted && money && html`<div><dt>${texts.price}</dt><dd>${bdi(formatPrice(checkout.priceAmount, checkout.priceCurrency, tag))}</dd></div>`}
-${isConverted && html`<div><dt>${texts.rate}</dt><dd>${bdi(describeRate(rate, checkout.priceCurrency, symbol))}</dd></div>`}
-${address && html`<div><dt>${texts[address.label]}</dt><dd>${renderAddress(address.text, place !== null && html` data-address="${place}"`)}</dd></div>`}
-${isPayable && html`<div><dt>${texts.validUntil}</dt><dd>${renderTime(checkout.expiresAt, tag)}</dd></div>`}
+${description !== null && renderFact(texts.description, bdi(description))}
+${renderFact(texts.order, bdi(orderId))}
+${isConverted && money && renderFact(texts.price, price())}
+${isConverted && renderFact(texts.rate, bdi(describeRate(rate, priceCurrency, symbol)))}
+${address && renderFact(texts[address.label], renderAddress(address.text, mark))}
+${isPayable && renderFact(texts.validUntil, renderTime(checkout.expiresAt, tag))}
 </dl>
 ${isPayable && html`<p class="direct">${texts.direct}</p>`}
-<p class="help">${fill(texts.help, { checkout: html`<code>${checkout.id}</code>` })}${renderContact(view.store, checkout.id)}</p>
+<p class="help">${help}${renderContact(view.store, id)}</p>
 ${checkout.status === 'OPEN' && !view.isPastExpiry && renderWayBack(view, texts, 'back')}
 </section>`
 }
@@ -150,7 +156,12 @@ export function renderContact(
   subject: string,
 ): Html {
   const url = readWebUrl(supportUrl)
-  return html`${supportEmail !== null && emailForm.test(supportEmail) && html`<br><a href="mailto:${encodeURIComponent(supportEmail).replace('%40', '@')}?subject=${subject}">${supportEmail}</a>`}${url && html`<br><a href="${url.href}" rel="noreferrer" target="_blank"><bdi>${url.host}${url.pathname === '/' ? '' : url.pathname}</bdi></a>`}`
+  const email = supportEmail !== null && emailForm.test(supportEmail) ? supportEmail : null
+  const mailto = `mailto:${encodeURIComponent(email ?? '').replace('%40', '@')}?subject=${subject}`
+  const shown = url && html`<bdi>${url.host}${url.pathname === '/' ? '' : url.pathname}</bdi>`
+  return html`${email !== null && html`<br><a href="${mailto}">${email}</a>`}${
+    url && html`<br><a href="${url.href}" rel="noreferrer" target="_blank">${shown}</a>`
+  }`
 }
 
 /** A link to where the buyer came from. Like the link on the receipt, it names the host and adds the checkout's id. */
@@ -160,10 +171,9 @@ export function renderWayBack(
   style: 'back' | 'button',
 ): Html | null {
   const url = storeLink(checkout.id, checkout.cancelUrl)
-  return (
-    url &&
-    html`<p><a class="${style}" href="${url.href}" rel="noreferrer"><span>${fill(texts.returnTo, { host: bdi(url.host) })}</span></a></p>`
-  )
+  if (!url) return null
+  const text = fill(texts.returnTo, { host: bdi(url.host) })
+  return html`<p><a class="${style}" href="${url.href}" rel="noreferrer"><span>${text}</span></a></p>`
 }
 
 /** A URL that the store set when it created the checkout. Only the checkout's id is added. */
@@ -233,7 +243,14 @@ export function bdi(text: string): Html {
 
 const segmenter = new Intl.Segmenter()
 
-export function initialOf(name: string): string {
+/** For a store without a logo. */
+export function renderInitial(name: string): Html {
   const [first] = segmenter.segment(name)
-  return (first?.segment ?? '').toUpperCase()
+  const initial = (first?.segment ?? '').toUpperCase()
+  return html`<span class="mark" aria-hidden="true">${initial}</span>`
+}
+
+/** A row of a list of facts. */
+export function renderFact(name: Html | string, value: Html | string): Html {
+  return html`<div><dt>${name}</dt><dd>${value}</dd></div>`
 }

@@ -23,9 +23,12 @@ export function renderWays(
   const { texts } = asked.language
   const signed = isSignable ? { wallet: renderWallet, phone: renderPhone } : unsignable
   const chosen = { ...signed, send: renderSend }[choice.way]
+  const states = Object.entries(texts.states).map(([state, message]) =>
+    renderState(choice.option, state as State, message),
+  )
   return html`<section id="flow" aria-labelledby="status">
 <h2 id="status" tabindex="-1">${texts.chooseWay}</h2>
-<div role="status">${Object.entries(texts.states).map(([state, message]) => renderState(choice.option, state as State, message))}</div>
+<div role="status">${states}</div>
 <p><button id="back" type="button" class="quiet" hidden>${texts.startOver}</button></p>
 <div id="ways">
 <nav class="tabs" aria-label="${texts.chooseWay}">${ways.map((way) => renderTab(way, choice, asked))}</nav>
@@ -55,12 +58,14 @@ function renderTab(way: Way, choice: Choice, asked: Asked): Html {
 function renderNetworks({ checkout }: CheckoutView, choice: Choice, asked: Asked): Html | null {
   if (checkout.options.length < 2) return null
   const symbols = new Set(checkout.options.map((option) => describeOption(option).symbol))
-  return html`<nav id="networks" aria-label="${asked.language.texts.network}">${checkout.options.map(
-    (option, place) => {
-      const { name, symbol } = describeOption(option)
-      return html`<a href="${queryOf(asked, { way: choice.way, place })}" data-option="${place}"${place === choice.place && html` aria-current="true"`}><bdi>${name}${symbols.size > 1 && ` · ${symbol}`}</bdi></a>`
-    },
-  )}</nav>`
+  const link = (option: Option, place: number) => {
+    const { name, symbol } = describeOption(option)
+    const query = queryOf(asked, { way: choice.way, place })
+    const current = place === choice.place && html` aria-current="true"`
+    const shown = bdi(symbols.size > 1 ? `${name} · ${symbol}` : name)
+    return html`<a href="${query}" data-option="${place}"${current}>${shown}</a>`
+  }
+  return html`<nav id="networks" aria-label="${asked.language.texts.network}">${checkout.options.map(link)}</nav>`
 }
 
 /** The chosen option can't be signed for now, whichever wallets there are. The list lets the script turn to another. */
@@ -93,13 +98,18 @@ function renderWallet(_view: CheckoutView, choice: Choice, asked: Asked, place: 
 <div class="touch">${renderApps(choice, asked, place)}<div class="others">${other('send', texts.sendTitle)}</div></div>
 </div>
 </div>
-<noscript><div class="empty"><p>${texts.needsScript}</p><div class="others"><span class="desk">${other('phone', texts.usePhone)}</span><span class="touch">${other('phone', texts.ways.app)}</span>${other('send', texts.sendTitle)}</div></div></noscript>`
+<noscript><div class="empty"><p>${texts.needsScript}</p><div class="others">
+<span class="desk">${other('phone', texts.usePhone)}</span>
+<span class="touch">${other('phone', texts.ways.app)}</span>
+${other('send', texts.sendTitle)}</div></div></noscript>`
 }
 
 function renderPhone(_view: CheckoutView, choice: Choice, asked: Asked, place: Place): Html {
   const { texts } = asked.language
-  return html`<h3 id="way" tabindex="-1"><span class="desk">${texts.phoneTitle}</span><span class="touch">${texts.appsTitle}</span></h3>
-<figure class="desk scan">${renderQr(pageUrl(place, choice, asked), texts.qrPage)}<figcaption>${texts.phoneAbout}</figcaption></figure>
+  const title = html`<span class="desk">${texts.phoneTitle}</span><span class="touch">${texts.appsTitle}</span>`
+  return html`<h3 id="way" tabindex="-1">${title}</h3>
+<figure class="desk scan">${renderQr(pageUrl(place, choice, asked), texts.qrPage)}
+<figcaption>${texts.phoneAbout}</figcaption></figure>
 <div class="touch">${renderApps(choice, asked, place)}</div>`
 }
 
@@ -108,8 +118,11 @@ function renderApps(choice: Choice, asked: Asked, place: Place): Html {
   const { network } = describeOption(choice.option)
   const families = new Set(network ? [network.family] : [])
   const { texts } = asked.language
+  const links = deepLinks(pageUrl(place, choice, asked), families).map(
+    ({ name, href }) => html`<li><a href="${href}" rel="noreferrer">${bdi(name)}</a></li>`,
+  )
   return html`<p class="about">${texts.appsAbout}</p>
-<ul class="apps" aria-label="${texts.appsTitle}">${deepLinks(pageUrl(place, choice, asked), families).map(({ name, href }) => html`<li><a href="${href}" rel="noreferrer">${bdi(name)}</a></li>`)}</ul>`
+<ul class="apps" aria-label="${texts.appsTitle}">${links}</ul>`
 }
 
 /** Short, because it is in a QR code: only a network that was chosen is added. */
@@ -124,5 +137,6 @@ function renderState(
 ): Html {
   const { name, symbol, decimals } = describeOption(option)
   const parts = { network: bdi(name), asset: symbol, amount: unitsToText(BigInt(option.amount), decimals) }
-  return html`<div class="state" data-state="${state}" hidden><h3>${fill(title, parts)}</h3><p>${fill(text, parts)}</p></div>`
+  const heading = html`<h3>${fill(title, parts)}</h3>`
+  return html`<div class="state" data-state="${state}" hidden>${heading}<p>${fill(text, parts)}</p></div>`
 }
