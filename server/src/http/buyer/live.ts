@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { findChangedPages } from '../../checkouts/page-rows.ts'
 import { type CheckoutView, digestOf, readView } from '../../checkouts/view.ts'
@@ -7,6 +6,7 @@ import { openPoll } from '../../database/poll.ts'
 import { Problem } from '../../problems.ts'
 import { addressBucket } from '../limits.ts'
 import { sendJson } from '../route.ts'
+import { openStreams, type Stream } from '../streams.ts'
 
 /**
  * Notifies open payment pages when there is something new to show. A page holds one connection of server-sent events, or
@@ -23,27 +23,20 @@ type LiveState = {
   readonly isTransferReserved: boolean
 }
 
-type Watched = { stamp: string; sent: string; readonly pages: Set<Page> }
-type Page = { readonly response: ServerResponse; readonly openedAt: number }
+type Watched = { stamp: string; sent: string; readonly pages: Set<Stream> }
 
 /** Wake-ups come with every block and every settlement. Checking all pages each time would keep the process busy. */
 const lookEveryMs = 100
 /** Without wake-ups everything still works, only more slowly. */
 const lookAnywayMs = 1_000
-/** Shorter than the time after which proxies drop silent connections. */
-const heartbeatMs = 15_000
-/** Older connections are closed, so that they spread over the processes again after a restart and old tabs are dropped. */
-const ageMaxMs = 15 * 60_000
-/** A page that leaves this much unread is gone. */
 const unreadBytesMax = 16_384
 const readsAtOnce = 64
 const retryMs = 2_000
 
 export function mountLive(app: FastifyInstance, ctx: Context, path: string): void {
   const watched = new Map<string, Watched>()
-  const perAddress = new Map<string, number>()
-  let connections = 0
-  let isClosing = false
+  const admit = openPlaces(ctx)
+  const streams = openStreams(ctx.now, unreadBytesMax, retryMs)
 
   const shared = openPoll(ctx.db.wakeUps, {
     channel: 'outcomes',
@@ -72,55 +65,13 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
     const message = render(view)
     if (message === entry.sent) return
     entry.sent = message
-    for (const page of entry.pages) write(page, message)
+    for (const page of entry.pages) page.write(message)
   }
 
-  function write({ response }: Page, text: string): void {
-    if (response.writableLength > unreadBytesMax) response.destroy()
-    else if (!response.writableEnded) response.write(text)
-  }
-
-  const heartbeat = setInterval(() => {
-    const oldest = ctx.now().getTime() - ageMaxMs
-    for (const { pages } of watched.values())
-      for (const page of pages) {
-        if (page.openedAt < oldest) page.response.end()
-        else write(page, ':\n\n')
-      }
-  }, heartbeatMs)
-  heartbeat.unref()
-
-  // In preClose, because the server then waits for open connections, and these would never close by themselves.
   app.addHook('preClose', async () => {
-    isClosing = true
-    clearInterval(heartbeat)
     shared.close()
-    for (const { pages } of watched.values())
-      for (const { response } of pages) {
-        // Spread out, so that pages don't all reconnect to the remaining processes at once.
-        response.end(`retry: ${retryMs + Math.floor(Math.random() * retryMs)}\n\n`)
-      }
+    streams.close()
   })
-
-  function admit(request: FastifyRequest): () => void {
-    const address = addressBucket(request.ip)
-    const held = perAddress.get(address) ?? 0
-    if (connections >= ctx.config.liveConnectionsMax || held >= ctx.config.liveConnectionsPerAddress) {
-      throw new Problem('rate_limited', 'Too many live connections are open. Poll the status URL instead.', {
-        retryAfterSeconds: 5,
-      })
-    }
-    connections++
-    ctx.metrics.livePages.set(connections)
-    perAddress.set(address, held + 1)
-    return () => {
-      connections--
-      ctx.metrics.livePages.set(connections)
-      const left = (perAddress.get(address) ?? 1) - 1
-      if (left > 0) perAddress.set(address, left)
-      else perAddress.delete(address)
-    }
-  }
 
   app.get(`${path}/:checkoutId/status`, async (request, reply) => {
     const { checkoutId } = request.params as { checkoutId: string }
@@ -134,18 +85,13 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
       // Read the stamp before the view: the next poll then finds any change in between.
       const [change] = await findChangedPages(ctx.db, [{ checkoutId, stamp: '' }])
       const message = render(await find(ctx, checkoutId))
-      reply.hijack()
-      const response = reply.raw
-      response.writeHead(200, {
-        ...(reply.getHeaders() as Record<string, string>),
-        'content-type': 'text/event-stream; charset=utf-8',
-        // Otherwise nginx and similar proxies buffer events.
-        'x-accel-buffering': 'no',
-      })
-      response.write(`retry: ${retryMs}\n${message}`)
-      const page = { response, openedAt: ctx.now().getTime() }
       const entry = watched.get(checkoutId) ?? { stamp: change?.stamp ?? '', sent: message, pages: new Set() }
       watched.set(checkoutId, entry)
+      const page = streams.open(reply, message, (stream) => {
+        leave()
+        entry.pages.delete(stream)
+        if (entry.pages.size === 0 && watched.get(checkoutId) === entry) watched.delete(checkoutId)
+      })
       entry.pages.add(page)
       shared.begin()
       // This checkout's other pages may have been sent an older or newer state. An empty stamp counts as changed, and
@@ -154,20 +100,36 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
         entry.stamp = ''
         entry.sent = ''
       }
-      const forget = () => {
-        leave()
-        entry.pages.delete(page)
-        if (entry.pages.size === 0 && watched.get(checkoutId) === entry) watched.delete(checkoutId)
-      }
-      // If the client disconnected while we read, no close event follows.
-      if (response.closed || response.socket?.destroyed !== false) forget()
-      else response.once('close', forget)
-      if (isClosing) response.end()
     } catch (error) {
       leave()
       throw error
     }
   })
+}
+
+/** Bounds live connections, in all and of one address. Returns how to give a place back. */
+function openPlaces({ config, metrics }: Context): (request: FastifyRequest) => () => void {
+  const perAddress = new Map<string, number>()
+  let connections = 0
+  return (request) => {
+    const address = addressBucket(request.ip)
+    const held = perAddress.get(address) ?? 0
+    if (connections >= config.liveConnectionsMax || held >= config.liveConnectionsPerAddress) {
+      throw new Problem('rate_limited', 'Too many live connections are open. Poll the status URL instead.', {
+        retryAfterSeconds: 5,
+      })
+    }
+    connections++
+    metrics.livePages.set(connections)
+    perAddress.set(address, held + 1)
+    return () => {
+      connections--
+      metrics.livePages.set(connections)
+      const left = (perAddress.get(address) ?? 1) - 1
+      if (left > 0) perAddress.set(address, left)
+      else perAddress.delete(address)
+    }
+  }
 }
 
 async function find(ctx: Context, checkoutId: string): Promise<CheckoutView> {

@@ -3,6 +3,7 @@ import type { Context } from '../../context.ts'
 import type { RefundId } from '../../ids.ts'
 import { isToken, newToken } from '../../members/token.ts'
 import type { Opened } from '../../refunds/claims/open.ts'
+import { readCookie, readCookies } from '../cookies.ts'
 
 /** The link lives 14 days; after that the buyer may still come back to see the code, and whether the money was sent. */
 const keptSeconds = 60 * 86_400
@@ -28,24 +29,18 @@ export function keepOpened(
   ])
 }
 
-/** Null if the browser has not opened the link, or has two cookies of that name: then one of them is not ours. */
-export function readOpened(ctx: Context, { headers }: FastifyRequest, refundId: string): Opened | null {
-  const prefix = `${nameOf(ctx, refundId)}=`
-  const found = pairsIn(headers.cookie).filter((pair) => pair.startsWith(prefix))
-  const [token, secret, ...more] = (found[0] ?? '').slice(prefix.length).split('.')
-  if (found.length !== 1 || more.length > 0 || !isToken(token) || !isToken(secret)) return null
+/** Null if the browser has not opened the link. */
+export function readOpened(ctx: Context, request: FastifyRequest, refundId: string): Opened | null {
+  const [token, secret, ...more] = (readCookie(request, nameOf(ctx, refundId)) ?? '').split('.')
+  if (more.length > 0 || !isToken(token) || !isToken(secret)) return null
   return { token, secret }
 }
 
-function listCookies(ctx: Context, { headers }: FastifyRequest): string[] {
+function listCookies(ctx: Context, request: FastifyRequest): string[] {
   const form = new RegExp(`^${nameOf(ctx, 'rf_[0-9a-z]+')}$`)
-  return pairsIn(headers.cookie)
-    .map((pair) => pair.split('=')[0] ?? '')
+  return readCookies(request)
+    .map(({ name }) => name)
     .filter((name) => form.test(name))
-}
-
-function pairsIn(header: string | undefined): string[] {
-  return (header ?? '').split(';').map((pair) => pair.trim())
 }
 
 function cookie(ctx: Context, name: string, value: string, seconds: number): string {

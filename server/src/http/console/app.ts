@@ -11,31 +11,27 @@ import { mountAssets, openAssets } from '../page/assets.ts'
 import { html } from '../page/html.ts'
 import { noteProblem, openServer } from '../server.ts'
 import { mountCellCheck } from '../wrong-cell.ts'
-import { mountAccount } from './account.ts'
+import { mountAccount } from './account/routes.ts'
 import { mountActivity } from './activity/routes.ts'
 import { mountBranding } from './branding/routes.ts'
 import { mountDevelopers } from './developers/routes.ts'
 import { sendPage } from './document.ts'
-import { mountEnrol } from './enrol.ts'
 import { mountLive } from './frame/live.ts'
 import { startOf } from './frame/screens.ts'
 import { mountHome } from './home/routes.ts'
 import { mountInbox } from './inbox/routes.ts'
 import { mountNew } from './new/routes.ts'
-import { mountOidc } from './oidc.ts'
-import type { Deployment } from './operator/deployment.ts'
-import { mountOperator } from './operator/routes.ts'
+import { type Deployment, mountOperator } from './operator/routes.ts'
 import { mountPayment } from './payment/routes.ts'
 import { mountPayments } from './payments/routes.ts'
 import { mountRefunds } from './refunds/routes.ts'
 import { openConsoleShares } from './shares.ts'
-import { mountSignIn } from './sign-in.ts'
-import { mountSignUp } from './sign-up/routes.ts'
+import { mountSignIn } from './sign-in/routes.ts'
 import { mountStart } from './start/routes.ts'
-import { mountTeam } from './team.ts'
+import { mountTeam } from './team/routes.ts'
 import { type Language, languageOf } from './texts/choose.ts'
-import { meetVisitor, readCookie, refuseCrossSite } from './visitor.ts'
-import { mountWallets } from './wallets.ts'
+import { meetVisitor, readToken, refuseCrossSite } from './visitor.ts'
+import { mountWallets } from './wallets/routes.ts'
 
 /** A passkey's answer is about 1 KiB, a new passkey with its statement up to 3. */
 const bodyBytesMax = 16_384
@@ -43,13 +39,13 @@ const bodyBytesMax = 16_384
 const attemptsPerMinute = 30
 
 /**
- * The console, on a listener and a host of its own: payment pages never see its cookie. Whatever changes something needs
- * a request from our own page, the form's token, and a session unless its route says that it is open; the hooks here see
- * to that for every route.
+ * The console, on a listener and a host of its own: payment pages never see its cookie. Every change needs a request
+ * from our own page, the form's token, and a session unless its route says that it is open; the hooks here see to that
+ * for every route.
  *
  * A screen is a folder: routes.ts reads and acts, view.ts renders. A route begins with openScreen(), which has all that
  * belongs to the request: the store's own context, texts, locale, rights, form fields, and the ways to act, to confirm
- * and to answer. It changes things through the verbs that the API uses. parts.ts has what screens are made of, texts/
+ * and to answer. Outside of a store it begins with openPage(), which has the part that needs no store. It changes things through the verbs that the API uses. parts.ts has what screens are made of, texts/
  * one file per language, formats.ts times, money and addresses, frame/ what surrounds a screen and the list of screens.
  */
 export function buildConsole(ctx: Context, health: Health, deployment: Deployment): FastifyInstance {
@@ -64,7 +60,7 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
   })
   takeBodies(app)
   app.addHook('onRequest', async (request, reply) => {
-    request.visitor = { token: readCookie(ctx, request), session: null, stores: [], store: null }
+    request.visitor = { token: readToken(ctx, request), session: null, stores: [], store: null }
     addresses.take(addressBucket(request.ip), reply)
     if (request.routeOptions.config?.isAttempt && !attempts.tryTake(addressBucket(request.ip)))
       throw new Problem('rate_limited', 'Too many attempts from your address. Wait a minute.', {
@@ -86,7 +82,7 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
       return shares.inTurn(request, async () => await handler.call(this, request, reply))
     }
   })
-  // Whoever reads an answer slowly, or a long one, keeps nobody waiting meanwhile.
+  // A slow reader, or a long answer, keeps no other request waiting.
   app.addHook('onSend', async (request) => request.endTurn?.())
   const identities = openIdentities(ctx)
   void app.register(async (scope) => {
@@ -99,9 +95,7 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
         .header('location', first ? startOf(first) : '/account')
         .send()
     })
-    mountSignIn(scope, ctx, identities?.provider ?? null)
-    mountSignUp(scope, ctx)
-    mountEnrol(scope, ctx)
+    mountSignIn(scope, ctx, identities)
     mountAccount(scope, ctx, identities?.provider ?? null)
     mountInbox(scope, ctx)
     mountActivity(scope, ctx)
@@ -117,7 +111,6 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
     mountOperator(scope, ctx, deployment)
     mountTeam(scope, ctx)
     mountWallets(scope, ctx)
-    if (identities) mountOidc(scope, ctx, identities)
   })
   return app
 }

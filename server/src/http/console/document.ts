@@ -5,16 +5,16 @@ import { openAssets } from '../page/assets.ts'
 import { sendCompressed } from '../page/compress.ts'
 import { type Html, html } from '../page/html.ts'
 import { contentPolicy } from '../page/policy.ts'
-import { formField } from './form-field.ts'
 import type { ScreenId } from './frame/screens.ts'
 import { countMax, type Frame, renderBand, renderChoices, renderSide } from './frame/side.ts'
 import { rememberTheme, themeOf } from './frame/theme.ts'
 import { hasStepsLeft } from './start/steps.ts'
-import { languageOf, rememberLanguage, textsOf } from './texts/choose.ts'
+import { languageOf, rememberLanguage } from './texts/choose.ts'
 import { forStore, giveFormToken, sessionOf } from './visitor.ts'
-import { renderNews } from './wallet-news.ts'
+import { renderNews } from './wallets/news.ts'
 
-export type Page = {
+/** What a page of the console shows, and how. */
+export type Content = {
   readonly title: string
   readonly main: Html
   readonly status?: number
@@ -28,12 +28,17 @@ export type Page = {
   readonly hasFrames?: boolean
 }
 
+/** The form token of this browser, as every form that posts has it. */
+export function formField(formToken: string): Html {
+  return html`<input type="hidden" name="formToken" value="${formToken}">`
+}
+
 /** Sends a page of the console, with the form token of this browser. */
 export async function sendPage(
   ctx: Context,
   request: FastifyRequest,
   reply: FastifyReply,
-  page: Page,
+  page: Content,
 ): Promise<FastifyReply> {
   const { style, script } = openAssets('console')
   const language = languageOf(request)
@@ -49,6 +54,11 @@ export async function sendPage(
   const news = isToldAnyway ? null : await renderNews(ctx, request, field)
   const theme = themeOf(request)
   const kind = [frame === null && 'alone', store?.mode === 'test' && 'test'].filter(Boolean).join(' ')
+  const skip = html`<a class="skip unseen" href="#main">${texts.frame.skip}</a>`
+  const live =
+    page.isLive === true &&
+    store &&
+    html` data-live="/stores/${store.storeId}/live" data-sequence="${String(store.sequence)}"`
   const document = html`<!doctype html>
 <html lang="${language.tag}" dir="${language.direction}"${theme !== 'auto' && html` data-theme="${theme}"`}>
 <head>
@@ -63,8 +73,8 @@ ${{ html: `<style>${style}</style>` }}
 <script type="module" src="/assets/${script.name}" integrity="${script.integrity}"></script>
 </head>
 <body class="${kind}"${Object.entries(texts.script).map(([name, text]) => html` data-${name}="${text}"`)}>
-${frame && html`<a class="skip unseen" href="#main">${textsOf(request).frame.skip}</a>${renderBand(request, frame)}${renderSide(request, frame)}`}
-<main id="main" tabindex="-1"${page.isLive === true && store && html` data-live="/stores/${store.storeId}/live" data-sequence="${String(store.sequence)}"`}>
+${frame && html`${skip}${renderBand(request, frame)}${renderSide(request, frame)}`}
+<main id="main" tabindex="-1"${live}>
 ${news}${page.main}
 <p id="alert" class="note" role="alert" hidden></p>
 </main>
@@ -80,7 +90,7 @@ async function readFrame(
   ctx: Context,
   request: FastifyRequest,
   reply: FastifyReply,
-  page: Page,
+  page: Content,
   field: Html,
 ): Promise<Frame> {
   const { stores, store } = request.visitor

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { unitsToText } from '../../money.ts'
 import { readPreferences } from '../page/accept.ts'
 import { type Html, html } from '../page/html.ts'
-import { languageOf } from './texts/choose.ts'
+import { languageOf, type Texts } from './texts/choose.ts'
 
 /** How the member who reads a screen writes numbers and dates, and the zone of the store whose screen it is. */
 export type Locale = { readonly tag: string; readonly timeZone: string }
@@ -136,4 +136,27 @@ export function showFours(text: string): Html {
 export function showShort(text: string): Html {
   const short = text.length > 14 ? `${text.slice(0, 6)}…${text.slice(-4)}` : text
   return html`<code class="address" title="${text}">${short}</code>`
+}
+
+/** What a user agent's text says, as its owner would say it: "Firefox on Windows". Anybody can send anything there. */
+export function describeBrowser(userAgent: string, texts: Texts): string {
+  const find = (names: readonly (readonly [RegExp, string])[]) =>
+    names.find(([pattern]) => pattern.test(userAgent))?.[1]
+  const browser = find([
+    [/\bEdg(e|A|iOS)?\//, 'Edge'],
+    [/\bOPR\//, 'Opera'],
+    [/\bFirefox\/|\bFxiOS\//, 'Firefox'],
+    [/\b(Headless)?Chrom(e|ium)\/|\bCriOS\//, 'Chrome'],
+    [/\bSafari\//, 'Safari'],
+  ])
+  const system = find([
+    [/\biPhone\b/, 'iPhone'],
+    [/\biPad\b/, 'iPad'],
+    [/\bAndroid\b/, 'Android'],
+    [/\bWindows\b/, 'Windows'],
+    [/\bMac OS X\b/, 'Mac'],
+    [/\bLinux\b|\bCrOS\b/, 'Linux'],
+  ])
+  const named = browser ?? texts.someBrowser
+  return system ? texts.browserOn.replace('{browser}', named).replace('{system}', system) : named
 }

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { networks } from '../../networks.ts'
 import { type Html, html } from '../page/html.ts'
 import { showShort } from './formats.ts'
-import type { Screen } from './screen.ts'
+import type { Page } from './screen.ts'
 import type { Texts } from './texts/choose.ts'
 
 type Text = Html | string
@@ -71,16 +71,28 @@ export function renderHidden(name: string, value: string): Html {
   return html`<input type="hidden" name="${name}" value="${value}">`
 }
 
+export type Options = readonly (readonly [value: string, text: string])[]
+
 /** A select of a filter. */
-export function renderSelect(
-  name: string,
-  label: string,
-  chosen: string,
-  options: readonly (readonly [value: string, text: string])[],
-): Html {
-  return html`<select name="${name}" aria-label="${label}">${options.map(
-    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
-  )}</select>`
+export function renderSelect(name: string, label: string, chosen: string, options: Options): Html {
+  return html`<select name="${name}" aria-label="${label}">${renderOptions(chosen, options)}</select>`
+}
+
+/** A select with its label above it. */
+export function renderChooser(label: string, name: string, chosen: string, options: Options): Html {
+  return html`<label>${label}<select name="${name}">${renderOptions(chosen, options)}</select></label>`
+}
+
+export function renderOptions(chosen: string, options: Options): Html {
+  const option = ([value, text]: Options[number]) =>
+    html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`
+  return html`${options.map(option)}`
+}
+
+/** A box to tick. */
+export function renderCheck(name: string, text: Text, isTicked: boolean): Html {
+  const ticked = isTicked && html` checked`
+  return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${ticked}>${text}</label>`
 }
 
 /** A filter or a tab: the one that is chosen says so. */
@@ -124,13 +136,13 @@ export function renderStep(
 `
 }
 
-/** JSON as it is, for whoever wants to see it all. */
+/** The whole record as JSON. */
 export function renderRaw(title: string, value: unknown, id = 'raw'): Html {
   return html`<details id="${id}"><summary>${title}</summary>
 <pre tabindex="0"><code>${JSON.stringify(value, null, 2)}</code></pre></details>`
 }
 
-/** A transaction, as a link to where anybody can look it up, if there is such a place. */
+/** A transaction, as a link to the network's explorer if it has one. */
 export function renderTransaction(caip2: string, transaction: string): Html {
   const explorerUrl = networks.find((each) => each.caip2 === caip2)?.explorerUrl ?? null
   const short = showShort(transaction)
@@ -145,11 +157,7 @@ type Line = { readonly method?: string; readonly path: string; readonly body?: u
  * The request that shows or does the same as this screen, ready to be copied into a terminal. A name tells several of
  * one screen apart.
  */
-export function renderApiLine(
-  { ctx, texts }: Pick<Screen, 'ctx' | 'texts'>,
-  { method = 'GET', path, body }: Line,
-  name = '',
-): Html {
+export function renderApiLine({ ctx, texts }: Page, { method = 'GET', path, body }: Line, name = ''): Html {
   const how = method === 'GET' ? '' : ` -X ${method}`
   const data =
     body === undefined ? '' : ` -H 'Content-Type: application/json' -d ${quote(JSON.stringify(body))}`
@@ -186,7 +194,7 @@ function quote(text: string): string {
 
 /** A page with a secret that is shown once: in the answer itself and in no URL. */
 export function sendSecret(
-  { send, texts }: Pick<Screen, 'send' | 'texts'>,
+  { send, texts }: Page,
   shown: {
     readonly title: string
     readonly heading?: Html

@@ -10,46 +10,50 @@ import { Refusal } from '../../members/refusal.ts'
 import { mayAct, type Right } from '../../members/rights.ts'
 import { Problem } from '../../problems.ts'
 import { type Html, html } from '../page/html.ts'
-import { type Page, sendPage } from './document.ts'
+import { type Content, formField, sendPage } from './document.ts'
 import { fieldsOf, textOf, touchOf } from './fields.ts'
-import { formField } from './form-field.ts'
 import { type Locale, localeOf } from './formats.ts'
 import { type Texts, textsOf } from './texts/choose.ts'
 import { forStore, giveFormToken, sessionOf, storeOf } from './visitor.ts'
 
-/** One request to a screen of a store: who asks, what they may do, how they read, and how they are answered. */
-export type Screen = {
-  /** For this store: in a deployment with roles, PostgreSQL shows it no other store's rows. */
+/** One request to a page of the console: how its visitor reads, what they sent, and how they are answered. */
+export type Page = {
   readonly ctx: Context
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-  readonly session: Session
-  readonly store: Membership
-  readonly storeId: StoreId
-  /** `/stores/…` */
+  /** What paths on this page begin with: `/stores/…`, or nothing outside of a store. */
   readonly base: string
   readonly texts: Texts
   readonly locale: Locale
   readonly now: Date
   /** What every form that posts has in it. */
   readonly formField: Html
-  /** The same with the store, for a form that a touch confirms: what it confirms names the store. */
-  readonly storeFields: Html
-  /** Whether the member's role includes something. */
-  readonly may: (right: Right) => boolean
   /** A part of the path that the route names. */
   readonly part: (name: string) => string
   /** A value of the address, empty if it has none or is longer than anything that we look for. */
   readonly asked: (name: string) => string
   /** A field of the form that was sent. */
   readonly field: (name: string) => string
-  readonly send: (page: Page) => Promise<FastifyReply>
+  readonly send: (content: Content) => Promise<FastifyReply>
   /** On to a path below `base`. */
   readonly go: (path: string) => FastifyReply
-  /** Does something with the route's right, which is asked for again in its transaction. */
-  readonly act: <Result>(work: (acting: Acting) => Promise<Result>) => Promise<Result>
   /** The passkey's answer that came with the form. */
   readonly touch: () => Promise<Touch>
+}
+
+/** One request to a page of a store: also who asks, what they may do, and the ways to act as them. */
+export type Screen = Page & {
+  /** For this store: in a deployment with roles, PostgreSQL shows it no other store's rows. */
+  readonly ctx: Context
+  readonly session: Session
+  readonly store: Membership
+  readonly storeId: StoreId
+  /** The form token with the store, for a form that a touch confirms: the confirmation names the store. */
+  readonly storeFields: Html
+  /** Whether the member's role includes something. */
+  readonly may: (right: Right) => boolean
+  /** Does something with the route's right, which is asked for again in its transaction. */
+  readonly act: <Result>(work: (acting: Acting) => Promise<Result>) => Promise<Result>
   /** The same as `act`, confirmed by a touch for exactly these values. */
   readonly actWith: <Result>(
     touch: Touch,
@@ -61,33 +65,39 @@ export type Screen = {
 
 const askedLengthMax = 100
 
-export function openScreen(outer: Context, request: FastifyRequest, reply: FastifyReply): Screen {
-  const [store, session] = [storeOf(request), sessionOf(request)]
-  const { storeId } = store
-  const { right } = request.routeOptions.config
-  assert(right, 'a route with a store has a right')
-  const ctx = forStore(outer, storeId)
-  const base = `/stores/${storeId}`
+export function openPage(ctx: Context, request: FastifyRequest, reply: FastifyReply, base = ''): Page {
   const fields = fieldsOf(request)
-  const field = formField(giveFormToken(ctx, request, reply))
   return {
-    ...{ ctx, request, reply, session, store, storeId, base },
+    ...{ ctx, request, reply, base },
     texts: textsOf(request),
     locale: localeOf(request),
     now: ctx.now(),
-    formField: field,
-    storeFields: html`${field}<input type="hidden" name="storeId" value="${storeId}">`,
-    may: (wanted) => mayAct(store.role, wanted),
+    formField: formField(giveFormToken(ctx, request, reply)),
     part: (name) => (request.params as Readonly<Record<string, string>>)[name] ?? '',
     asked(name) {
       const value = (request.query as Readonly<Record<string, unknown>>)[name]
       return typeof value === 'string' && value.length <= askedLengthMax ? value.trim() : ''
     },
     field: (name) => textOf(fields, name),
-    send: (page) => sendPage(outer, request, reply, page),
+    send: (content) => sendPage(ctx, request, reply, content),
     go: (path) => reply.code(303).header('location', `${base}${path}`).send(),
+    touch: () => readTouch(ctx, sessionOf(request), touchOf(fields)),
+  }
+}
+
+export function openScreen(outer: Context, request: FastifyRequest, reply: FastifyReply): Screen {
+  const [store, session] = [storeOf(request), sessionOf(request)]
+  const { storeId } = store
+  const { right } = request.routeOptions.config
+  assert(right, 'a route with a store has a right')
+  const page = openPage(outer, request, reply, `/stores/${storeId}`)
+  const ctx = forStore(outer, storeId)
+  return {
+    ...page,
+    ...{ ctx, session, store, storeId },
+    storeFields: html`${page.formField}<input type="hidden" name="storeId" value="${storeId}">`,
+    may: (wanted) => mayAct(store.role, wanted),
     act: (work) => actAs(ctx, storeId, session, right, work),
-    touch: () => readTouch(outer, session, touchOf(fields)),
     actWith: (touch, action, values, work) =>
       actWithTouch(ctx, { storeId, touch, right, action, values, now: ctx.now() }, work),
   }

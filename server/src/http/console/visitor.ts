@@ -11,6 +11,7 @@ import { listMemberships } from '../../members/rows.ts'
 import { type Browser, sessionSeconds, useSession } from '../../members/session.ts'
 import { formTokenOf, isFormToken, isToken, newToken } from '../../members/token.ts'
 import { Problem } from '../../problems.ts'
+import { readCookie } from '../cookies.ts'
 import { addressNetwork } from '../limits.ts'
 
 declare module 'fastify' {
@@ -27,7 +28,7 @@ declare module 'fastify' {
 
 /**
  * Who asks. Every browser has a random token in a cookie, before it signs in and after: its forms and challenges belong
- * to that token. Signing in replaces it by the session's, so a token that somebody planted before is worth nothing.
+ * to that token. Signing in replaces it by the session's, so a token that was planted before is worth nothing.
  */
 type Visitor = {
   /** Null if the browser sent none, or more than one. */
@@ -42,8 +43,8 @@ type Visitor = {
 const safe = ['GET', 'HEAD']
 
 /**
- * A form of ours comes from a page of ours. Browsers say so in a header that no script can set; one that does not is
- * judged by the origin, and who sends neither is no browser that we serve.
+ * A form of ours comes from a page of ours. Browsers say so in a header that no script can set. An older browser is judged
+ * by its origin. Requests with neither header are rejected.
  */
 export function refuseCrossSite(ctx: Context, { method, headers }: FastifyRequest): void {
   if (safe.includes(method)) return
@@ -60,7 +61,7 @@ export async function meetVisitor(ctx: Context, request: FastifyRequest): Promis
     if (token === null || !isFormToken(token, formToken))
       throw new Problem('cross_site', 'The page is too old, or your browser blocks cookies. Reload it.')
   }
-  // A screen that loads itself again says nothing about whether anybody is there.
+  // A screen that loads itself again does not show that the member is there.
   const isByItself = request.headers['x-refresh'] !== undefined
   const session =
     token === null ? null : await useSession(ctx, placedAt(request, token), ctx.now(), isByItself)
@@ -69,13 +70,13 @@ export async function meetVisitor(ctx: Context, request: FastifyRequest): Promis
   request.visitor = { token, session, stores, store: null }
 }
 
-/** In a store, refuses whoever does not belong to it, and a member whose role does not include what the route is for. */
+/** In a store, refuses everybody but its members, and a member whose role does not include the route's right. */
 export function enterStore(request: FastifyRequest): void {
   const { right } = request.routeOptions.config
   if (right === undefined) return
   const { storeId } = request.params as { storeId: string }
   const store = request.visitor.stores.find((each) => each.storeId === storeId)
-  // A store that does not exist and one that they do not belong to are the same to everybody else.
+  // A store of others is answered like one that does not exist.
   if (!store) throw new Refusal('not_found')
   requireRight(store.role, right)
   request.visitor = { ...request.visitor, store }
@@ -85,13 +86,14 @@ export function enterStore(request: FastifyRequest): void {
  * The token for this browser's forms. A browser that has no cookie yet gets one, but not from what another site may have
  * submitted: browsers leave the cookie out there, and a new one would sign the member out.
  */
-export function giveFormToken(
-  ctx: Context,
-  { visitor, method }: FastifyRequest,
-  reply: FastifyReply,
-): string {
-  const token = visitor.token ?? newToken()
-  if (visitor.token === null && safe.includes(method)) setCookie(ctx, reply, token, null)
+export function giveFormToken(ctx: Context, request: FastifyRequest, reply: FastifyReply): string {
+  const { visitor, method } = request
+  if (visitor.token !== null) return formTokenOf(visitor.token)
+  const token = newToken()
+  if (safe.includes(method)) {
+    setCookie(ctx, reply, token, null)
+    request.visitor = { ...visitor, token }
+  }
   return formTokenOf(token)
 }
 
@@ -146,8 +148,8 @@ function setCookie(ctx: Context, reply: FastifyReply, token: string, seconds: nu
 }
 
 /**
- * With the prefix, browsers take the cookie only from this very host over https, so nobody can set it from a sibling
- * host. On http://localhost they would not take it at all.
+ * With the prefix, browsers take the cookie only from this very host over https, so no sibling host can set it. On
+ * http://localhost they would not take it at all.
  */
 function cookieName(ctx: Context): string {
   return isSecure(ctx) ? '__Host-farthing' : 'farthing'
@@ -157,13 +159,8 @@ function isSecure(ctx: Context): boolean {
   return ctx.config.consoleUrl.startsWith('https:')
 }
 
-/** Two cookies of one name would mean that one of them is not ours. */
-export function readCookie(ctx: Context, { headers }: FastifyRequest): string | null {
-  const prefix = `${cookieName(ctx)}=`
-  const found = (headers.cookie ?? '')
-    .split(';')
-    .map((pair) => pair.trim())
-    .filter((pair) => pair.startsWith(prefix))
-  const token = found[0]?.slice(prefix.length)
-  return found.length === 1 && isToken(token) ? token : null
+/** The browser's token, if it sent one that can be ours. */
+export function readToken(ctx: Context, request: FastifyRequest): string | null {
+  const token = readCookie(request, cookieName(ctx))
+  return isToken(token) ? token : null
 }

@@ -1,8 +1,7 @@
 /** The list of payments: what it shows, what it finds, what it exports, and that it is one store's alone. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startOfDay } from '../../../src/http/console/payments/query.ts'
-import { recognise } from '../../../src/http/console/payments/search.ts'
+import { recognise, startOfDay } from '../../../src/http/console/payments/query.ts'
 import { completeByHand, creditByHand, payer, setStatus } from '../../support/by-hand.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'
 import { enrolWith, inviteBy, openConsole, openInvitedStore } from './support/console.ts'

@@ -13,8 +13,6 @@ import { fieldsOf } from '../fields.ts'
 import { renderApiLine } from '../parts.ts'
 import { openScreen, type Screen } from '../screen.ts'
 import { hasText, languageOf } from '../texts/choose.ts'
-import { readLogo } from './logo.ts'
-import { parseMultipart } from './multipart.ts'
 import { type PreviewState, previewStates, renderPreview } from './preview.ts'
 import { type Fault, renderBranding } from './view.ts'
 
@@ -22,6 +20,8 @@ const path = '/stores/:storeId/branding'
 const read = { config: { right: 'branding:read' } } as const
 /** A photo from a phone is larger, and is told so; a logo that is too large by mistake still arrives and is told so too. */
 const uploadBytesMax = 262_144
+/** More fields than any form of ours has. */
+const partsMax = 20
 
 /** How buyers see the store: its name, logo, colour and contact, with the payment page as it is. */
 export function mountBranding(outer: FastifyInstance, ctx: Context): void {
@@ -30,8 +30,7 @@ export function mountBranding(outer: FastifyInstance, ctx: Context): void {
     scope.addContentTypeParser(
       'multipart/form-data',
       { parseAs: 'buffer', bodyLimit: uploadBytesMax },
-      async (request: FastifyRequest, body: Buffer) =>
-        parseMultipart(request.headers['content-type'] ?? '', body),
+      async (request: FastifyRequest, body: Buffer) => await readForm(request, body),
     )
 
     scope.get(path, read, (request, reply) => send(openScreen(ctx, request, reply), null, null))
@@ -71,7 +70,23 @@ export function mountBranding(outer: FastifyInstance, ctx: Context): void {
   })
 }
 
-/** Nothing of what was sent was read, not even who sent it. */
+/** The fields of a form with a file: texts as they are, files as bytes. Each name counts once. */
+async function readForm({ headers }: FastifyRequest, body: Buffer): Promise<Record<string, string | Buffer>> {
+  const type = headers['content-type'] ?? ''
+  const form = await new Response(new Uint8Array(body), { headers: { 'content-type': type } })
+    .formData()
+    .catch((cause: unknown) => {
+      throw new Refusal('invalid', { cause })
+    })
+  const names = [...form.keys()]
+  if (names.length > partsMax || new Set(names).size < names.length) throw new Refusal('invalid')
+  const fields = [...form].map(async ([name, value]) => {
+    return [name, typeof value === 'string' ? value : Buffer.from(await value.arrayBuffer())] as const
+  })
+  return Object.fromEntries(await Promise.all(fields))
+}
+
+/** The upload was not read at all, so who sent it is not known either. */
 function tooLarge(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   const { storeId } = request.params as { storeId: string }
   const { code } = error as { code?: unknown }
@@ -85,7 +100,7 @@ function changeOf({ field }: Screen): UpdateStore {
   const orNull = (value: string) => (value === '' ? null : value)
   return {
     name: text('name'),
-    // Whoever chooses another colour wants it, with or without the tick.
+    // Choosing another colour counts as wanting it, with or without the tick.
     accentColor:
       text('hasColor') === 'yes' || !['', text('accentColor')].includes(text('shownColor'))
         ? text('accentColor')
@@ -133,4 +148,24 @@ async function send(screen: Screen, entered: UpdateStore | null, fault: Fault | 
     ...(fault && { status: 422 }),
     main: html`${main}${renderApiLine(screen, line)}`,
   })
+}
+
+/** What a store's setting can hold as a data URL, in bytes of the image. */
+const logoBytesMax = 9_000
+
+const kinds: readonly { readonly type: string; readonly isIt: (bytes: Buffer) => boolean }[] = [
+  { type: 'image/png', isIt: (bytes) => bytes.subarray(0, 8).equals(Buffer.from('89504e470d0a1a0a', 'hex')) },
+  { type: 'image/jpeg', isIt: (bytes) => bytes.subarray(0, 3).equals(Buffer.from('ffd8ff', 'hex')) },
+  {
+    type: 'image/webp',
+    isIt: (bytes) => bytes.toString('latin1', 0, 4) === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WEBP',
+  },
+]
+
+/** An uploaded image as a data URL, by what it is and not by what it is called; or what is wrong with it. */
+function readLogo(bytes: Buffer): { readonly url: string } | { readonly fault: 'large' | 'image' } {
+  const kind = kinds.find(({ isIt }) => isIt(bytes))
+  if (!kind) return { fault: 'image' }
+  if (bytes.length > logoBytesMax) return { fault: 'large' }
+  return { url: `data:${kind.type};base64,${bytes.toString('base64')}` }
 }

@@ -1,85 +1,164 @@
+import type { CreateApiKey, KeyPreset, Scope } from '@farthing/sdk'
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../../context.ts'
+import { lookBack } from '../../../events/look-back.ts'
+import { eventToWire } from '../../../events/read.ts'
+import { readEvent, readLogEnd } from '../../../events/rows.ts'
+import { listEndpoints } from '../../../events/webhooks/endpoints.ts'
 import { readRecent } from '../../../events/webhooks/recent.ts'
 import { listBacklogs } from '../../../events/webhooks/recent-rows.ts'
-import { isKeyId, pageKeys } from '../../../stores/api-keys.ts'
-import { html } from '../../page/html.ts'
-import { renderApiLine } from '../parts.ts'
-import { openScreen, withQuery } from '../screen.ts'
-import { listAllEndpoints, mountDeliveries } from './deliveries.ts'
-import { renderDeliveries } from './delivery-list.ts'
-import { renderEndpoints, waitingMax } from './endpoint-list.ts'
-import { mountEndpoints } from './endpoints.ts'
-import { mountEvents } from './events.ts'
-import { mayMake, mountKeys, renderKeys } from './keys.ts'
-import { renderTabs } from './parts.ts'
+import { isId } from '../../../ids.ts'
+import { Refusal } from '../../../members/refusal.ts'
+import { mayMakeKeys } from '../../../members/rights.ts'
+import { findCheckoutOf } from '../../../payments/credits/store-rows.ts'
+import { createKey, isKeyId, pageKeys, revokeKey } from '../../../stores/api-keys.ts'
+import { presetNames, scopes, subjects } from '../../../stores/scopes.ts'
+import { sendSecret } from '../parts.ts'
+import { inWords, openScreen, type Screen } from '../screen.ts'
+import { backOf } from './tabs.ts'
+import {
+  eventsPerPage,
+  keysPerPage,
+  mayMake,
+  renderEvent,
+  renderEvents,
+  renderIndex,
+  renderNewKey,
+  typeChoices,
+} from './view.ts'
+import { mountWebhooks } from './webhooks/routes.ts'
+import { endpointsMax, waitingMax } from './webhooks/view.ts'
 
-/** As many as a store can have in use; revoked ones are on further pages. */
-const keysPerPage = 50
+const path = '/stores/:storeId/developers'
+const read = { config: { right: 'developers:read' } } as const
+const write = { config: { right: 'keys:write' } } as const
 const latestDeliveries = 5
 
 /** What a developer needs to connect a shop: its keys, where its events go, and whether they arrive. */
 export function mountDevelopers(scope: FastifyInstance, ctx: Context): void {
-  scope.get(
-    '/stores/:storeId/developers',
-    { config: { right: 'developers:read' } },
-    async (request, reply) => {
-      const screen = openScreen(ctx, request, reply)
-      const { base, storeId, may } = screen
-      const texts = screen.texts.developers
-      const cursor = isKeyId(screen.asked('keys')) ? screen.asked('keys') : null
-      const [found, endpoints, backlogs] = await Promise.all([
-        pageKeys(screen.ctx.db, storeId, { cursor, limit: keysPerPage + 1 }),
-        listAllEndpoints(screen),
-        listBacklogs(screen.ctx.db, storeId, waitingMax + 1),
-      ])
-      const keys = found.slice(0, keysPerPage)
-      const next = found.length > keysPerPage ? (keys.at(-1)?.id ?? null) : null
-      const ids = endpoints.map(({ id }) => id)
-      const { deliveries } = await readRecent(screen.ctx, storeId, ids, {
-        ...{ state: null, type: null, before: null, limit: latestDeliveries },
-      })
-      return screen.send({
-        screen: 'developers',
-        title: texts.title,
-        isLive: true,
-        main: html`${renderTabs(screen, 'keys')}
-<section class="pane" id="keys"><div class="row apart"><div><h2>${texts.keys}</h2>
-<p class="soft">${texts.keysAbout}${may('keys:write') && !mayMake(screen) && html` ${texts.ownersMake}`}</p></div>${
-          mayMake(screen) && html`<a class="button" href="${base}/developers/keys/new">${texts.newKey}</a>`
-        }</div></section>
-${renderKeys(screen, keys)}
-${
-  (next ?? cursor) !== null &&
-  html`<p class="pane row">${
-    cursor !== null && html`<a class="filter" href="${base}/developers">${texts.newest}</a>`
-  }${
-    next !== null &&
-    html`<a class="filter" href="${withQuery(`${base}/developers`, { keys: next })}">${texts.older}</a>`
-  }</p>`
-}
-${renderApiLine(screen, { path: withQuery('/keys', { limit: `${keysPerPage}`, cursor }) }, 'keys')}
-<section class="pane" id="endpoints"><div class="row apart"><div><h2>${texts.endpoints}</h2>
-<p class="soft">${texts.endpointsAbout}</p></div>${
-          may('webhooks:write') &&
-          html`<a class="button quiet" href="${base}/developers/endpoints/new">${texts.addEndpoint}</a>`
-        }</div>
-${renderEndpoints(screen, endpoints, backlogs)}</section>
-${renderApiLine(screen, { path: '/webhook-endpoints?limit=100' }, 'endpoints')}
-${
-  deliveries.length > 0 &&
-  html`<section class="pane row apart"><h2>${texts.latest}</h2>
-<a href="${base}/developers/deliveries">${texts.tabs.deliveries}</a></section>${renderDeliveries(
-    screen,
-    deliveries,
-    endpoints,
-  )}`
-}`,
-      })
-    },
-  )
+  scope.get(path, read, async (request, reply) => {
+    const screen = openScreen(ctx, request, reply)
+    const { storeId, ctx: mine } = screen
+    const cursor = isKeyId(screen.asked('keys')) ? screen.asked('keys') : null
+    const [found, { data: endpoints }, backlogs] = await Promise.all([
+      pageKeys(mine.db, storeId, { cursor, limit: keysPerPage + 1 }),
+      listEndpoints(mine, storeId, { cursor: null, limit: endpointsMax }),
+      listBacklogs(mine.db, storeId, waitingMax + 1),
+    ])
+    const keys = found.slice(0, keysPerPage)
+    const next = found.length > keysPerPage ? (keys.at(-1)?.id ?? null) : null
+    const ids = endpoints.map(({ id }) => id)
+    const { deliveries } = await readRecent(mine, storeId, ids, {
+      ...{ state: null, type: null, before: null, limit: latestDeliveries },
+    })
+    return screen.send({
+      screen: 'developers',
+      title: screen.texts.developers.title,
+      isLive: true,
+      main: renderIndex(screen, { keys, cursor, next, endpoints, backlogs, deliveries }),
+    })
+  })
+
   mountKeys(scope, ctx)
-  mountEndpoints(scope, ctx)
-  mountDeliveries(scope, ctx)
+  mountWebhooks(scope, ctx)
   mountEvents(scope, ctx)
+}
+
+/** Making and revoking keys, each by a touch. */
+function mountKeys(scope: FastifyInstance, ctx: Context): void {
+  scope.get(`${path}/keys/new`, write, (request, reply) => {
+    const screen = openScreen(ctx, request, reply)
+    if (!mayMake(screen)) throw new Refusal('role')
+    const title = screen.texts.developers.newKey
+    return screen.send({ screen: 'developers', title, main: renderNewKey(screen) })
+  })
+
+  scope.post(`${path}/keys`, write, async (request, reply) => {
+    const screen = openScreen(ctx, request, reply)
+    const { storeId, store, field } = screen
+    const texts = screen.texts.developers
+    const names = ['label', 'preset', 'addresses', ...subjects]
+    const values = Object.fromEntries(names.map((name) => [name, field(name)]))
+    const touch = await screen.touch()
+    const { text } = await inWords(texts.problems, () =>
+      screen.actWith(touch, 'key.create', values, async (acting) => {
+        if (!mayMakeKeys(acting.role, store.mode)) throw new Refusal('role')
+        const maker = { actor: acting.actor, limit: null }
+        return await createKey(acting.ctx, storeId, maker, readKey(screen, values), ctx.now())
+      }),
+    )
+    const { keyMade: title, keyMadeAbout: about, copyKey: copy } = texts
+    return sendSecret(screen, { title, about, copy, secret: text, back: backOf(screen) })
+  })
+
+  scope.post(`${path}/keys/revoke`, write, async (request, reply) => {
+    const screen = openScreen(ctx, request, reply)
+    const keyId = screen.field('keyId')
+    const touch = await screen.touch()
+    await inWords(screen.texts.developers.problems, () =>
+      screen.actWith(touch, 'key.revoke', { keyId }, ({ ctx: mine, actor }) =>
+        revokeKey(mine, screen.storeId, { actor, limit: null }, keyId, ctx.now()),
+      ),
+    )
+    return screen.go('/developers')
+  })
+}
+
+function readKey({ texts }: Screen, values: Readonly<Record<string, string>>): CreateApiKey {
+  const { label = '', preset = '', addresses = '' } = values
+  const listed = addresses.split(/[\s,]+/).filter((each) => each !== '')
+  const input = { ...(label !== '' && { label }), ...(listed.length > 0 && { addresses: listed }) }
+  if (presetNames.includes(preset as KeyPreset)) return { ...input, preset: preset as KeyPreset }
+  if (preset !== 'scopes') throw new Refusal('invalid')
+  const chosen = subjects
+    .map((subject) => `${subject}:${values[subject]}`)
+    .filter((each): each is Scope => scopes.includes(each as Scope))
+  if (chosen.length === 0) throw new Refusal('invalid', { detail: texts.developers.noScopes })
+  return { ...input, scopes: chosen }
+}
+
+/** The event log, newest first. */
+function mountEvents(scope: FastifyInstance, ctx: Context): void {
+  scope.get(`${path}/events`, read, async (request, reply) => {
+    const screen = openScreen(ctx, request, reply)
+    const type = typeChoices.find((each) => each === screen.asked('type')) ?? ''
+    const about = screen.asked('about')
+    const checkoutId = await findCheckout(screen, about)
+    const to = readNumber(screen.asked('to'))
+    const wanted = { type: type || null, checkoutId, actor: null, isByActor: false }
+    const isUnknown = checkoutId === null && about !== ''
+    const looked = isUnknown
+      ? null
+      : await lookBack(screen.ctx, screen.storeId, wanted, { to, limit: eventsPerPage })
+    return screen.send({
+      screen: 'developers',
+      title: screen.texts.developers.events,
+      isLive: to === null,
+      main: renderEvents(screen, { type, about, checkoutId, to, looked }),
+    })
+  })
+
+  scope.get(`${path}/events/:eventId`, read, async (request, reply) => {
+    const screen = openScreen(ctx, request, reply)
+    const { storeId } = screen
+    const eventId = screen.part('eventId')
+    const [row, { epoch }] = await Promise.all([
+      isId('evt', eventId) ? readEvent(screen.ctx.db, storeId, eventId) : null,
+      readLogEnd(screen.ctx.db, storeId),
+    ])
+    if (!row) throw new Refusal('not_found')
+    const title = screen.texts.developers.event
+    return screen.send({ screen: 'developers', title, main: renderEvent(screen, eventToWire(row), epoch) })
+  })
+}
+
+/** The checkout that was asked for, by its id or by a payment's. */
+async function findCheckout({ ctx, storeId }: Screen, about: string): Promise<string | null> {
+  if (isId('ch', about)) return about
+  return isId('pay', about) ? await findCheckoutOf(ctx.db, storeId, about) : null
+}
+
+/** A sequence from the address; null if it is none. */
+export function readNumber(text: string): bigint | null {
+  return /^[1-9]\d{0,17}$/.test(text) ? BigInt(text) : null
 }

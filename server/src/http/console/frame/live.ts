@@ -1,10 +1,10 @@
-import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { openPoll } from '../../../database/poll.ts'
 import { lastSequences } from '../../../events/rows.ts'
 import type { StoreId } from '../../../ids.ts'
 import { Problem } from '../../../problems.ts'
+import { openStreams, type Stream } from '../../streams.ts'
 import { storeOf } from '../visitor.ts'
 import { openTurns } from './turns.ts'
 
@@ -15,7 +15,7 @@ import { openTurns } from './turns.ts'
  * Stores take turns. A screen that waits for its turn is told once, however much happened. Nothing but a number is sent
  * here; what a member may see is decided when the screen is loaded.
  */
-type Screen = { readonly response: ServerResponse; readonly openedAt: number; told: bigint }
+type Screen = { readonly stream: Stream; told: bigint }
 
 /**
  * Screens told per second and process: with a handful open, at once; with 500, once a minute. A screen that loads itself
@@ -26,10 +26,6 @@ const tellEveryMs = 1_000
 const lookEveryMs = 500
 /** Without wake-ups everything still works, only more slowly. */
 const lookAnywayMs = 2_000
-/** Shorter than the time after which proxies drop silent connections. */
-const heartbeatMs = 15_000
-/** Older streams are closed: the browser opens another one, if the session still counts. */
-const ageMaxMs = 15 * 60_000
 /** More than a large team with several tabs each, and few enough that one store cannot take all sockets. */
 const screensPerStoreMax = 1_000
 const retryMs = 3_000
@@ -39,6 +35,7 @@ export function mountLive(scope: FastifyInstance, ctx: Context): void {
   const open = new Map<StoreId, Set<Screen>>()
   const newest = new Map<StoreId, bigint>()
   const due = openTurns<StoreId, Screen, bigint>()
+  const streams = openStreams(ctx.now, unreadBytesMax, retryMs)
   let timer: NodeJS.Timeout | null = null
 
   const shared = openPoll(ctx.db.wakeUps, {
@@ -67,30 +64,14 @@ export function mountLive(scope: FastifyInstance, ctx: Context): void {
     if (!due.isEmpty()) timer = setTimeout(tell, tellEveryMs).unref()
     for (const [screen, last] of due.take((tellsPerSecond * tellEveryMs) / 1_000)) {
       screen.told = last
-      write(screen, `data: ${last}\n\n`)
+      screen.stream.write(`data: ${last}\n\n`)
     }
   }
 
-  function write({ response }: Screen, text: string): void {
-    if (response.writableLength > unreadBytesMax) response.destroy()
-    else if (!response.writableEnded) response.write(text)
-  }
-
-  const heartbeat = setInterval(() => {
-    const oldest = ctx.now().getTime() - ageMaxMs
-    for (const screens of open.values())
-      for (const screen of screens) {
-        if (screen.openedAt < oldest) screen.response.end()
-        else write(screen, ':\n\n')
-      }
-  }, heartbeatMs)
-  heartbeat.unref()
-
   scope.addHook('preClose', async () => {
     shared.close()
-    clearInterval(heartbeat)
     if (timer) clearTimeout(timer)
-    for (const screens of open.values()) for (const { response } of screens) response.end()
+    streams.close()
   })
 
   const options = { config: { right: 'payments:read' }, exposeHeadRoute: false } as const
@@ -99,22 +80,8 @@ export function mountLive(scope: FastifyInstance, ctx: Context): void {
     const mine = open.get(storeId) ?? new Set()
     if (mine.size >= screensPerStoreMax)
       throw new Problem('rate_limited', 'Too many screens of this store are open.', { retryAfterSeconds: 60 })
-    reply.hijack()
-    const response = reply.raw
-    response.writeHead(200, {
-      ...(reply.getHeaders() as Record<string, string>),
-      'content-type': 'text/event-stream; charset=utf-8',
-      // Otherwise nginx and similar proxies buffer events.
-      'x-accel-buffering': 'no',
-    })
-    response.write(`retry: ${retryMs}\ndata: ${sequence}\n\n`)
-    const screen = { response, openedAt: ctx.now().getTime(), told: sequence }
-    open.set(storeId, mine.add(screen))
-    // It may have missed what the others were told.
-    if ((newest.get(storeId) ?? sequence) !== sequence) newest.delete(storeId)
-    shared.begin()
-    shared.ask()
-    response.once('close', () => {
+    // Ended streams are opened again by the browser, if the session still counts.
+    const stream = streams.open(reply, `data: ${sequence}\n\n`, () => {
       mine.delete(screen)
       due.remove(storeId, screen)
       if (mine.size === 0 && open.get(storeId) === mine) {
@@ -122,5 +89,11 @@ export function mountLive(scope: FastifyInstance, ctx: Context): void {
         newest.delete(storeId)
       }
     })
+    const screen: Screen = { stream, told: sequence }
+    open.set(storeId, mine.add(screen))
+    // It may have missed what the others were told.
+    if ((newest.get(storeId) ?? sequence) !== sequence) newest.delete(storeId)
+    shared.begin()
+    shared.ask()
   })
 }

@@ -1,18 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { readCookie } from '../../cookies.ts'
 
 export const themes = ['auto', 'light', 'dark'] as const
-type Theme = (typeof themes)[number]
+export type Theme = (typeof themes)[number]
 
 /** A year: a choice that people make once. */
 const rememberedSeconds = 31_536_000
 
 /** The theme that the URL names, else the one chosen before, else the system's. */
-export function themeOf({ query, headers }: FastifyRequest): Theme {
-  const [, remembered] = /(?:^|; *)theme=([a-z]+)(?:;|$)/.exec(headers.cookie ?? '') ?? []
-  return readTheme(askedIn(query)) ?? readTheme(remembered) ?? 'auto'
+export function themeOf(request: FastifyRequest): Theme {
+  return readTheme(askedIn(request.query)) ?? readTheme(readCookie(request, 'theme')) ?? 'auto'
 }
 
-/** Remembers the theme that the URL names. It says nothing about anybody, so any script may read it. */
+/** Remembers the theme that the URL names. It is no secret, so any script may read it. */
 export function rememberTheme({ query }: FastifyRequest, reply: FastifyReply): void {
   const theme = readTheme(askedIn(query))
   if (theme) reply.header('set-cookie', `theme=${theme}; Path=/; SameSite=Lax; Max-Age=${rememberedSeconds}`)

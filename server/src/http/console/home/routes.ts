@@ -1,11 +1,23 @@
+import type { Payment } from '@farthing/sdk'
 import type { FastifyInstance } from 'fastify'
-import { periods } from '../../../checkouts/rollups/takings.ts'
+import { listPayments } from '../../../checkouts/payments/list.ts'
+import { listSummaries, type Summary } from '../../../checkouts/payments/summary-rows.ts'
+import { type Period, periods, readTakings } from '../../../checkouts/rollups/takings.ts'
 import type { Context } from '../../../context.ts'
+import { listTroubled } from '../../../events/webhooks/troubled-rows.ts'
+import type { StoreId } from '../../../ids.ts'
+import { Refusal } from '../../../members/refusal.ts'
+import { listUndecided } from '../../../payments/credits/undecided-rows.ts'
+import { countForStore } from '../../../refunds/read.ts'
+import { sumReturned } from '../../../refunds/rows.ts'
+import { listChanges } from '../../../stores/change.ts'
+import { listCurrent, readStore } from '../../../stores/rows.ts'
 import { openScreen } from '../screen.ts'
-import { readHome } from './read.ts'
-import { renderHome } from './view.ts'
+import { type Home, type Latest, renderHome, undecidedMax } from './view.ts'
 
-/** What came in, and what waits for somebody. */
+const latestMax = 6
+
+/** What came in, and what waits for a member. */
 export function mountHome(scope: FastifyInstance, ctx: Context): void {
   scope.get('/stores/:storeId', { config: { right: 'payments:read' } }, async (request, reply) => {
     const screen = openScreen(ctx, request, reply)
@@ -20,4 +32,69 @@ export function mountHome(scope: FastifyInstance, ctx: Context): void {
       main: renderHome(screen, home),
     })
   })
+}
+
+/**
+ * All of it in one transaction, because naming the store again for each statement would cost more than the statements.
+ * `sees`: what the member can do something about.
+ */
+async function readHome(
+  outer: Context,
+  storeId: StoreId,
+  period: Period,
+  sees: { readonly endpoints: boolean; readonly refunds: boolean },
+): Promise<Home> {
+  return await outer.db.transaction(async (tx) => {
+    const ctx: Context = { ...outer, db: { ...outer.db, query: (text, values) => tx.query(text, values) } }
+    const now = ctx.now()
+    const store = await readStore(ctx.db, storeId)
+    if (!store) throw new Refusal('not_found')
+    return {
+      takings: await readTakings(ctx, store, period, now),
+      period,
+      reportCurrency: store.reportCurrency,
+      latest: await readLatest(ctx, storeId),
+      undecided: await listUndecided(ctx.db, storeId, undecidedMax + 1, undecidedMax),
+      refunds: sees.refunds ? await countForStore(ctx.db, storeId) : 0,
+      troubled: sees.endpoints ? await listTroubled(ctx.db, storeId) : [],
+      hasWaitingWallet: (await listChanges(ctx.db, storeId)).some(({ madeAt }) => madeAt === null),
+      hasWallet: (await listCurrent(ctx.db, storeId)).length > 0,
+      now,
+    }
+  })
+}
+
+async function readLatest(ctx: Context, storeId: StoreId): Promise<Latest[]> {
+  const { data } = await listPayments(ctx, storeId, { limit: latestMax })
+  const ids = data.flatMap(({ checkoutId }) => checkoutId ?? [])
+  const summaries = await listSummaries(ctx.db, storeId, ids, latestMax)
+  const byId = new Map<string, Summary>(summaries.map((summary) => [summary.id, summary]))
+  const paymentIds = data.map(({ id }) => id)
+  const returned = await sumReturned(ctx.db, storeId, paymentIds)
+  const paid = data.map((payment): Latest => {
+    const checkout = byId.get(payment.checkoutId ?? '') ?? null
+    const state = stateOf(payment, checkout, returned.get(payment.id) ?? 0n)
+    return { state, checkout, payment, paymentId: payment.id, at: new Date(payment.includedAt) }
+  })
+  const settling = summaries
+    .filter(({ id, status }) => status === 'PROCESSING' && !ids.includes(id))
+    .map(
+      (checkout): Latest => ({
+        state: 'settling',
+        checkout,
+        payment: null,
+        paymentId: null,
+        at: checkout.createdAt,
+      }),
+    )
+  return [...settling, ...paid].slice(0, latestMax)
+}
+
+function stateOf(payment: Payment, checkout: Summary | null, back: bigint): Latest['state'] {
+  const { disposition, finality, amount } = payment
+  if (finality === 'reversed') return 'reversed'
+  if (back > 0n && back >= BigInt(amount)) return 'refunded'
+  if (disposition !== 'exact') return disposition
+  if (checkout?.status !== 'COMPLETED') return 'settling'
+  return back > 0n ? 'partlyRefunded' : 'paid'
 }

@@ -1,14 +1,68 @@
-import { periods, type Sum, type Takings } from '../../../checkouts/rollups/takings.ts'
+import type { CheckoutPayment, Payment } from '@farthing/sdk'
+import { toShown } from '../../../chains/families.ts'
+import type { Summary } from '../../../checkouts/payments/summary-rows.ts'
+import { tokenOf } from '../../../checkouts/rollups/rollup.ts'
+import { type Period, periods, type Sum, type Takings } from '../../../checkouts/rollups/takings.ts'
+import type { Troubled } from '../../../events/webhooks/troubled-rows.ts'
 import { unitsToText } from '../../../money.ts'
+import type { StorePayment } from '../../../payments/credits/store-rows.ts'
 import { fill, type Html, html } from '../../page/html.ts'
-import { type Locale, showCount, showDuration, showRounded, showUnits } from '../formats.ts'
-import { renderApiLine, renderHead } from '../parts.ts'
+import {
+  type Locale,
+  showCount,
+  showDuration,
+  showMoney,
+  showRounded,
+  showTime,
+  showUnits,
+} from '../formats.ts'
+import { renderApiLine, renderChip, renderHead, type Tone } from '../parts.ts'
 import type { Screen } from '../screen.ts'
+import type { Texts } from '../texts/choose.ts'
 import { renderChart, toNumber } from './chart.ts'
-import { renderLatest } from './latest.ts'
-import { renderNeeds } from './needs.ts'
-import type { Home } from './read.ts'
-import type { Writer } from './writer.ts'
+
+/** What the store took, what waits for a member, and what happened last. */
+export type Home = {
+  readonly takings: Takings
+  readonly period: Period
+  readonly reportCurrency: string
+  readonly latest: readonly Latest[]
+  readonly undecided: readonly StorePayment[]
+  /** Refunds that wait for the store. */
+  readonly refunds: number
+  readonly troubled: readonly Troubled[]
+  readonly hasWaitingWallet: boolean
+  readonly hasWallet: boolean
+  readonly now: Date
+}
+
+/** A payment with what it was for, or a checkout that is being paid and has none yet. */
+export type Latest = {
+  readonly state:
+    | Exclude<Payment['disposition'], 'exact'>
+    | 'paid'
+    | 'settling'
+    | 'reversed'
+    | 'refunded'
+    | 'partlyRefunded'
+  readonly checkout: Summary | null
+  readonly payment: CheckoutPayment | null
+  readonly paymentId: string | null
+  readonly at: Date
+}
+
+/** Beyond this many, and among older payments than this many of a kind, the inbox says what there is. */
+export const undecidedMax = 20
+
+/** What every part of the screen needs to write a sentence. */
+type Writer = {
+  readonly texts: Texts['home']
+  readonly locale: Locale
+  /** An amount in the store's own currency. */
+  money(millionths: bigint): string
+  /** Days such as "1–16 October". */
+  days(from: string, to: string): string
+}
 
 export function renderHome(screen: Screen, home: Home): Html {
   const { base, locale } = screen
@@ -168,6 +222,91 @@ function renderNumbers({ days }: Takings, { texts, money, days: showSpan }: Writ
 <div class="scroll"><table><thead><tr><th scope="col">${texts.day}</th>
 <th scope="col" class="number">${texts.chart}</th><th scope="col" class="number">${then}</th></tr></thead>
 <tbody>${days.map(row)}</tbody></table></div></details>`
+}
+
+/** What waits for a member, the most urgent first: no wallet, where money goes, money, programs. */
+function renderNeeds(home: Home, writer: Writer, base: string): Html {
+  const { texts } = writer
+  const at = (path: string) => `${base}${path}`
+  const needs = [
+    !home.hasWallet && item(at('/wallets'), texts.noWallet, texts.noWalletAbout),
+    home.hasWaitingWallet && item(at('/wallets'), texts.walletWaits, texts.walletWaitsAbout),
+    home.undecided.length > 0 && renderUndecided(home, writer, at('/inbox')),
+    home.refunds > 0 &&
+      item(
+        at('/refunds?status=REQUESTED'),
+        fill(home.refunds === 1 ? texts.refundOne : texts.refund, {
+          count: showCount(writer.locale, home.refunds),
+        }),
+        texts.refundAbout,
+      ),
+    ...home.troubled.map(({ id, url, failingSince }) => {
+      const { host: name, pathname } = new URL(url)
+      const host = html`<bdi>${name + pathname}</bdi>`
+      const about = failingSince
+        ? fill(texts.endpointFailing, { host, time: showTime(writer.locale, failingSince, home.now) })
+        : fill(texts.endpointOff, { host })
+      return item(at(`/developers/endpoints/${id}`), texts.endpoint, about)
+    }),
+  ].filter((each) => each !== false)
+  const list =
+    needs.length > 0
+      ? html`<ul class="list todos">${needs}</ul>`
+      : html`<p class="soft">${texts.needsNothing}</p>`
+  const heading = html`<h2 id="needs">${texts.needs}</h2>`
+  return html`<section class="facts needs" aria-labelledby="needs">${heading}${list}</section>`
+}
+
+function item(href: string, title: string | Html, about: string | Html): Html {
+  return html`<li><a href="${href}">${title}</a><br><small>${about}</small></li>`
+}
+
+function renderUndecided({ undecided }: Home, { texts, locale }: Writer, href: string): Html {
+  const sums = new Map<string, { units: bigint; decimals: number; symbol: string }>()
+  for (const payment of undecided) {
+    const token = tokenOf({ network: payment.network, asset: toShown(payment.network, payment.asset) })
+    if (!token) continue
+    const sum = sums.get(token.symbol) ?? { units: 0n, decimals: token.decimals, symbol: token.symbol }
+    sums.set(token.symbol, { ...sum, units: sum.units + payment.amount })
+  }
+  const amount = [...sums.values()]
+    .map(({ units, decimals, symbol }) => showUnits(locale, units, decimals, symbol))
+    .join(', ')
+  const isMore = undecided.length > undecidedMax
+  const count = showCount(locale, isMore ? undecidedMax : undecided.length)
+  const title = fill(isMore ? texts.decideMany : undecided.length === 1 ? texts.decideOne : texts.decide, {
+    count,
+  })
+  return item(href, title, fill(texts.decideAbout, { amount }))
+}
+
+const tones: Readonly<Partial<Record<Latest['state'], Tone>>> = {
+  ...{ paid: 'good', settling: 'busy', late: 'bad', underpaid: 'bad' },
+  ...{ overpaid: 'bad', unmatched: 'bad', reversed: 'bad' },
+}
+
+function renderLatest(home: Home, writer: Writer, base: string): Html {
+  const { texts } = writer
+  return html`<div class="row apart"><h2>${texts.latest}</h2>
+<a class="button quiet tiny" href="${base}/payments">${texts.all}</a></div>
+<dl class="list latest">${home.latest.map((each) => renderLatestOne(each, home, writer, base))}</dl>`
+}
+
+function renderLatestOne(latest: Latest, { now }: Home, { texts, locale }: Writer, base: string): Html {
+  const { checkout, payment, state, at } = latest
+  const name = checkout
+    ? fill(texts.order, { id: html`<bdi>${checkout.orderId}</bdi>` })
+    : html`${texts.noOrder}`
+  const token = payment && tokenOf(payment)
+  // What arrived, where that is not the price.
+  const isPrice = checkout && (state === 'paid' || state === 'settling' || state === 'partlyRefunded')
+  const amount = isPrice
+    ? showMoney(locale, checkout.priceAmount, checkout.priceCurrency)
+    : payment && token && showUnits(locale, BigInt(payment.amount), token.decimals, token.symbol)
+  const path = checkout ? `checkouts/${checkout.id}` : `payments/${latest.paymentId}`
+  const link = html`<a href="${base}/${path}">${name}</a>`
+  return html`<div><dt>${link}&ensp;${renderChip(texts.states[state], tones[state])}</dt>
+<dd><b>${amount ?? null}</b> <span class="soft">${showTime(locale, at, now)}</span></dd></div>`
 }
 
 function renderEnded(sum: Sum, { texts, locale }: Writer): Html {

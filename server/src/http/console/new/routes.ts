@@ -1,24 +1,30 @@
+import { hash } from 'node:crypto'
+import type { Actor, CreateCheckout } from '@farthing/sdk'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { type Creator, openCreateCheckout } from '../../../checkouts/create.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
 import type { Context } from '../../../context.ts'
-import { isId, randomText } from '../../../ids.ts'
+import { type CheckoutId, isId, randomText, type StoreId } from '../../../ids.ts'
 import { actorOfSession } from '../../../members/announce.ts'
 import { Refusal } from '../../../members/refusal.ts'
-import { Problem } from '../../../problems.ts'
+import { invalid, Problem } from '../../../problems.ts'
 import { listCurrencies } from '../../../rates/list.ts'
-import { listCurrent } from '../../../stores/rows.ts'
+import { listCurrent, readStore } from '../../../stores/rows.ts'
 import { networksFor, walletFor } from '../../../stores/store.ts'
 import { html } from '../../page/html.ts'
+import { currencyDecimals, isAmbiguous, withPoint } from '../amount.ts'
 import { renderApiLine } from '../parts.ts'
 import { openScreen, type Screen } from '../screen.ts'
 import { hasText, type Texts } from '../texts/choose.ts'
 import { forMember } from '../visitor.ts'
-import { type Entered, inputOf, make } from './make.ts'
-import { type Fault, renderForm, renderMade, renderNoWallet } from './view.ts'
+import { type Entered, type Fault, renderForm, renderMade, renderNoWallet } from './view.ts'
 
 const path = '/stores/:storeId/new'
 const config = { config: { right: 'checkouts:write' } } as const
 const keyLength = 26
+/** Keys of the API are other routes'. */
+const route = 'console new'
+const keyForm = /^[0-9a-z]{26}$/
 
 /** An amount makes a link and its code, to be sent or shown, and watched until it is paid. */
 export function mountNew(scope: FastifyInstance, ctx: Context): void {
@@ -56,6 +62,39 @@ export function mountNew(scope: FastifyInstance, ctx: Context): void {
       main: html`${renderMade(screen, row.checkout)}${renderApiLine(screen, { path: `/checkouts/${id}` })}`,
     })
   })
+}
+
+/** By the verb of the API. The context sees one store, so creates of different stores share no commit. */
+async function make(
+  ctx: Context,
+  storeId: StoreId,
+  actor: Actor,
+  entered: Entered,
+  now: Date,
+): Promise<CheckoutId> {
+  if (!keyForm.test(entered.key)) throw new Refusal('invalid')
+  if (isAmbiguous(entered.amount, currencyDecimals(entered.currency)))
+    throw invalid({ pointer: '/priceAmount', code: 'ambiguous', detail: 'Thousands or decimals?' })
+  const read = async (): Promise<Creator> => {
+    const [store, wallets] = await Promise.all([readStore(ctx.db, storeId), listCurrent(ctx.db, storeId)])
+    if (!store) throw new Refusal('not_found')
+    return { actor, holder: { store, wallets } }
+  }
+  const create = openCreateCheckout<Creator>(ctx, { refresh: read })
+  const input = inputOf(entered)
+  const bodyHash = hash('sha256', JSON.stringify(input), 'base64')
+  const { id } = await create(await read(), input, { route, key: entered.key, bodyHash }, now)
+  return id
+}
+
+/** Without an order number it gets one from the form's key, which is the same if the form is submitted again. */
+function inputOf({ key, amount, currency, description, order }: Entered): CreateCheckout {
+  return {
+    orderId: order === '' ? `link-${key.slice(0, 8)}` : order,
+    priceAmount: withPoint(amount),
+    priceCurrency: currency,
+    ...(description !== '' && { description }),
+  }
 }
 
 /** Which sentence to show for what the verb refused. */

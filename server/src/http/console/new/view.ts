@@ -6,10 +6,18 @@ import { showMoney, showTime } from '../formats.ts'
 import { renderHead } from '../parts.ts'
 import type { Screen } from '../screen.ts'
 import type { Texts } from '../texts/choose.ts'
-import type { Entered } from './make.ts'
 
 /** Why a payment could not be made, by its field or problem. */
 export type Fault = keyof Texts['newPayment']['faults']
+
+/** What was entered. A form has a key of its own, so that submitting it twice makes one checkout. */
+export type Entered = {
+  readonly key: string
+  readonly amount: string
+  readonly currency: string
+  readonly description: string
+  readonly order: string
+}
 
 export function renderNoWallet(screen: Screen): Html {
   const texts = screen.texts.newPayment

@@ -6,7 +6,6 @@ import { isId } from '../../../ids.ts'
 import { parseDecimal } from '../../../money.ts'
 import { networks } from '../../../networks.ts'
 import { storeOf } from '../visitor.ts'
-import { recognise, type Search } from './search.ts'
 
 export const rowsPerPage = 25
 
@@ -145,4 +144,25 @@ export function startOfDay(day: string, timeZone: string): Date {
     return shown - at
   }
   return new Date(wanted - aheadMs(wanted - aheadMs(wanted)))
+}
+
+type SearchKind = 'checkout' | 'payment' | 'transaction' | 'address' | 'order'
+
+export type Search = { readonly kind: SearchKind; readonly text: string }
+
+/** Base58 as Solana writes it: 32 bytes make up to 44 characters, 64 bytes up to 88. */
+const base58 = '[1-9A-HJ-NP-Za-km-z]'
+const forms: readonly { readonly kind: SearchKind; readonly is: (text: string) => boolean }[] = [
+  { kind: 'checkout', is: (text) => isId('ch', text) },
+  { kind: 'payment', is: (text) => isId('pay', text) },
+  { kind: 'transaction', is: (text) => new RegExp(`^(0x[0-9a-f]{64}|${base58}{85,88})$`, 'i').test(text) },
+  { kind: 'address', is: (text) => new RegExp(`^(0x[0-9a-fA-F]{40}|${base58}{32,44})$`).test(text) },
+]
+
+/** Tells by its form what was pasted. Any other text is an order's id. */
+export function recognise(pasted: string, asOrder = false): Search | null {
+  const text = pasted.trim()
+  if (text === '') return null
+  const form = asOrder ? undefined : forms.find(({ is }) => is(text))
+  return { kind: form?.kind ?? 'order', text }
 }

@@ -10,11 +10,9 @@ import { html } from '../../page/html.ts'
 import { letPause } from '../../unread.ts'
 import { renderApiLine } from '../parts.ts'
 import { openScreen } from '../screen.ts'
-import { exportRows } from './export.ts'
+import { exportRows, openExports } from './export.ts'
 import { checkoutQueryOf, type ListQuery, paymentQueryOf, readQuery, rowsPerPage } from './query.ts'
-import { mainOf } from './received.ts'
-import { openExports } from './running-exports.ts'
-import { renderList, type Shown } from './view.ts'
+import { mainOf, renderList, type Shown } from './view.ts'
 
 const path = '/stores/:storeId/payments'
 const reading = { config: { right: 'payments:read' } } as const

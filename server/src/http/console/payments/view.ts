@@ -6,11 +6,19 @@ import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
 import { type Locale, showMoney, showShort, showTime, showUnits } from '../formats.ts'
-import { renderChip, renderFilter, renderHead, renderPager, renderTable, type Tone } from '../parts.ts'
+import {
+  renderChip,
+  renderFilter,
+  renderHead,
+  renderHidden,
+  renderOptions,
+  renderPager,
+  renderTable,
+  type Tone,
+} from '../parts.ts'
 import type { Screen } from '../screen.ts'
 import type { Texts } from '../texts/choose.ts'
 import { addressOf, dispositions, type ListQuery, statuses } from './query.ts'
-import { mainOf } from './received.ts'
 
 export type Shown = {
   readonly query: ListQuery
@@ -44,11 +52,9 @@ export function renderList(screen: Screen, shown: Shown): Html {
   const aside = html`<div class="row">${screen.may('checkouts:write') && make}${save}</div>`
   return html`${renderHead(texts.title, { aside })}
 <div class="pane stack">
-<form class="find" role="search" action="${base}"><input type="search" name="q" value="${
-    query.search?.text ?? ''
-  }" placeholder="${texts.searchFor}" aria-label="${
-    texts.searchFor
-  }" maxlength="300" autocomplete="off"><button class="quiet">${texts.search}</button></form>
+<form class="find" role="search" action="${base}">
+<input type="search" name="q" value="${query.search?.text ?? ''}" placeholder="${texts.searchFor}"
+aria-label="${texts.searchFor}" maxlength="300" autocomplete="off"><button class="quiet">${texts.search}</button></form>
 ${query.search ? renderSearched(screen, query, base) : renderFilters(screen, query, base)}
 <p class="live soft">${screen.texts.frame.live}</p>
 </div>
@@ -118,35 +124,25 @@ function renderFilters(screen: Screen, query: ListQuery, base: string): Html {
     show: query.show === 'money' ? 'money' : null,
     status: query.status,
     kind: query.disposition,
-  }).map(([name, value]) => value !== null && html`<input type="hidden" name="${name}" value="${value}">`)
+  }).map(([name, value]) => value !== null && renderHidden(name, value))
   const field = (name: string, label: string, value: string | null, type: Html) =>
     html`<label class="field">${label}<input name="${name}" value="${value ?? ''}" ${type}></label>`
   const day = html`type="date"`
   const decimal = html`inputmode="decimal" size="8" pattern="\\d{1,15}(\\.\\d{1,6})?"`
-  return html`<nav class="tabs" aria-label="${texts.title}">${tab('checkouts', texts.checkouts)}${tab(
-    'money',
-    texts.money,
-  )}</nav>
+  const offered = networks
+    .filter((each) => each.mode === mode)
+    .map(({ caip2, name }) => [caip2, name] as const)
+  const options = renderOptions(query.network ?? '', [['', texts.anyNetwork], ...offered])
+  const money = html`<label class="field">${texts.network}<select name="network">${options}</select></label>
+${field('least', texts.least, query.least, decimal)}
+${field('most', texts.most, query.most, decimal)}`
+  return html`<nav class="tabs" aria-label="${texts.title}">
+${tab('checkouts', texts.checkouts)}${tab('money', texts.money)}</nav>
 <div class="row">${chips}</div>
-<form class="find" action="${base}">${kept}${field('from', texts.from, query.from, day)}${field(
-    'to',
-    texts.to,
-    query.to,
-    day,
-  )}${
-    query.show === 'money' &&
-    html`<label class="field">${texts.network}<select name="network"><option value="">${texts.anyNetwork}</option>${networks
-      .filter((each) => each.mode === mode)
-      .map(
-        (each) =>
-          html`<option value="${each.caip2}"${each.caip2 === query.network && html` selected`}>${each.name}</option>`,
-      )}</select></label>${field('least', texts.least, query.least, decimal)}${field(
-      'most',
-      texts.most,
-      query.most,
-      decimal,
-    )}`
-  }<button class="quiet">${texts.apply}</button></form>`
+<form class="find" action="${base}">${kept}
+${field('from', texts.from, query.from, day)}
+${field('to', texts.to, query.to, day)}
+${query.show === 'money' && money}<button class="quiet">${texts.apply}</button></form>`
 }
 
 function renderLines({ texts: { payments: texts }, locale, now }: Screen, lines: readonly Line[]): Html {
@@ -209,6 +205,16 @@ function linesOf(screen: Screen, shown: Shown): Line[] {
   })
 }
 
+/** The money that a row of the list is about: what paid the checkout, or else the newest that waits for a decision. */
+export function mainOf(received: readonly CreditRow[]): CreditRow | null {
+  const live = received.filter(({ isOrphaned, isReversed }) => !isOrphaned && !isReversed)
+  const exact = live.find(({ disposition }) => disposition === 'exact')
+  const [newest = null] = live
+    .filter(({ dismissedAt }) => dismissedAt === null)
+    .toSorted((a, b) => (a.paymentId < b.paymentId ? 1 : -1))
+  return exact ?? newest
+}
+
 function moneyOf(locale: Locale, payment: Payment | null): Pick<Line, 'received' | 'payer' | 'network'> {
   if (!payment) return { received: null, payer: null, network: null }
   const { name, symbol, decimals } = describeOption(payment)
@@ -219,7 +225,7 @@ function moneyOf(locale: Locale, payment: Payment | null): Pick<Line, 'received'
   }
 }
 
-/** One word for a checkout: what became of it, or what somebody has to decide about. `back` went back of `main`. */
+/** One word for a checkout: its outcome, or the decision that it waits for. `back` went back of `main`. */
 export function renderState(
   texts: ListTexts,
   { status }: Checkout,

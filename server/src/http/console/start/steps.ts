@@ -3,23 +3,23 @@ import type { Context } from '../../../context.ts'
 import type { Membership } from '../../../members/member.ts'
 import { mayAct } from '../../../members/rights.ts'
 import { readStepsDone, type StepsDone } from '../../../stores/rows.ts'
+import { readCookie } from '../../cookies.ts'
 import { forStore, sessionOf } from '../visitor.ts'
 
 /**
- * The first steps of a store. What is done is a fact of the store; what somebody skipped is theirs, in this browser: a
- * cookie for the store's paths that names the member and the steps, or `all` once nothing is left.
+ * The first steps of a store. A step is done by facts of the store. Skipped steps belong to a member in this browser: a
+ * cookie for the store's paths names the member and the steps, or `all` once nothing is left.
  */
 export const steps = ['wallet', 'payment', 'key', 'webhook'] as const
 export type Step = (typeof steps)[number]
 export const all = 'all'
 
 const cookie = 'steps'
-/** A year: nobody is asked twice. */
+/** A year: the browser asks once. */
 const rememberedSeconds = 31_536_000
 
 export function skippedBy(request: FastifyRequest): readonly string[] {
-  const [, memberId, list = ''] =
-    new RegExp(`(?:^|; *)${cookie}=(\\w+):([a-z.]*)(?:;|$)`).exec(request.headers.cookie ?? '') ?? []
+  const [memberId, list = ''] = (readCookie(request, cookie) ?? '').split(':')
   return memberId === sessionOf(request).member.id ? list.split('.') : []
 }
 
@@ -30,17 +30,16 @@ export function rememberSkipped(
   skipped: readonly string[],
 ): void {
   const list = [...steps, all].filter((each) => skipped.includes(each)).join('.')
-  reply.header(
-    'set-cookie',
-    `${cookie}=${sessionOf(request).member.id}:${list}; Path=/stores/${storeId}; HttpOnly; SameSite=Lax; Max-Age=${rememberedSeconds}`,
-  )
+  const value = `${cookie}=${sessionOf(request).member.id}:${list}`
+  const rules = `Path=/stores/${storeId}; HttpOnly; SameSite=Lax; Max-Age=${rememberedSeconds}`
+  reply.header('set-cookie', `${value}; ${rules}`)
 }
 
 export function isDone(done: StepsDone, step: Step): boolean {
   return step === 'wallet' ? done.wallet !== null : done[step]
 }
 
-/** Whether the navigation still leads there. Once nothing is left, the browser remembers it and nobody asks again. */
+/** Whether the navigation still leads there. Once nothing is left, the browser remembers it and the database is not asked again. */
 export async function hasStepsLeft(
   ctx: Context,
   request: FastifyRequest,

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { readCookie } from '../../cookies.ts'
 import { readPreferences } from '../../page/accept.ts'
 import { en } from './en.ts'
 import { es } from './es.ts'
@@ -26,11 +27,11 @@ const rememberedSeconds = 31_536_000
 const cookie = 'language'
 
 /** The language that the URL names, else the one chosen before, else the first of the browser's that we have, or English. */
-export function languageOf({ query, headers }: FastifyRequest): Language {
-  const [, remembered] = new RegExp(`(?:^|; *)${cookie}=([a-z]{2})(?:;|$)`).exec(headers.cookie ?? '') ?? []
+export function languageOf(request: FastifyRequest): Language {
+  const { query, headers } = request
   const preferred = readPreferences(headers['accept-language']).map(({ value }) => value.split('-')[0])
-  const tags = [askedIn(query), remembered, ...preferred]
-  const find = (tag: string | undefined) => languages.find((language) => language.tag === tag)
+  const tags = [askedIn(query), readCookie(request, cookie), ...preferred]
+  const find = (tag: string | null | undefined) => languages.find((language) => language.tag === tag)
   return tags.map(find).find((language) => language !== undefined) ?? english
 }
 
@@ -44,7 +45,7 @@ export function hasText<Group extends object>(group: Group, name: string): name 
   return Object.hasOwn(group, name)
 }
 
-/** Remembers the language that the URL names. It says nothing about anybody, so any script may read it. */
+/** Remembers the language that the URL names. It is no secret, so any script may read it. */
 export function rememberLanguage({ query }: FastifyRequest, reply: FastifyReply): void {
   const language = languages.find(({ tag }) => tag === askedIn(query))
   if (!language) return

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../page/html.ts'
 import { showExactTime, showTime } from '../formats.ts'
-import { renderHead } from '../parts.ts'
+import { renderFilter, renderHead } from '../parts.ts'
 import type { Screen } from '../screen.ts'
 
 const tabs = { keys: '', deliveries: '/deliveries', events: '/events' } as const
@@ -17,14 +17,14 @@ export function renderTabs({ base, texts: { developers: texts } }: Screen, curre
 }
 
 /** The head of something below one of the tabs. */
-export function renderSubhead(title: Html | string, { href, text }: Back): Html {
+export function renderSubhead(title: Html | string, { href, text }: Link): Html {
   return renderHead(title, { above: html`<p><a href="${href}">${text}</a></p>` })
 }
 
-type Back = { readonly href: string; readonly text: string }
+type Link = { readonly href: string; readonly text: string }
 
 /** The way back to the first tab. */
-export function backOf({ base, texts }: Screen): Back {
+export function backOf({ base, texts }: Screen): Link {
   return { href: `${base}/developers`, text: texts.developers.back }
 }
 
@@ -34,6 +34,13 @@ export function at({ locale, now }: Screen, time: Date | string): Html {
 
 export function exactly({ locale }: Screen, time: Date | string): Html {
   return showExactTime(locale, new Date(time))
+}
+
+/** Below a list: back to its newest, and on to older ones. */
+export function renderFurther(newest: Link | null, older: Link | null): Html | null {
+  const links = [newest, older].filter((each) => each !== null)
+  if (links.length === 0) return null
+  return html`<section class="pane row">${links.map(({ href, text }) => renderFilter(href, text, false))}</section>`
 }
 
 /** Text of several lines, such as JSON or an answer: everything in it stays text. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import type { MemberId, StoreId } from '../../../ids.ts'
 import { Refusal } from '../../../members/refusal.ts'
-import { openExports } from './running-exports.ts'
+import { openExports } from './export.ts'
 
 async function* endless() {
   for (;;) yield 'row\r\n'

@@ -1,18 +1,18 @@
 import type { Actor } from '@farthing/sdk'
 import type { FastifyRequest } from 'fastify'
-import type { Context } from '../../context.ts'
-import { listNews, type News, type WalletChange } from '../../stores/change.ts'
-import { fill, type Html, html } from '../page/html.ts'
-import { type Locale, localeOf, showMinute } from './formats.ts'
-import { type Texts, textsOf } from './texts/choose.ts'
-import { forStore, sessionOf } from './visitor.ts'
+import type { Context } from '../../../context.ts'
+import { listNews, type News, type WalletChange } from '../../../stores/change.ts'
+import { fill, type Html, html } from '../../page/html.ts'
+import { type Locale, localeOf, showMinute } from '../formats.ts'
+import { type Texts, textsOf } from '../texts/choose.ts'
+import { forStore, sessionOf } from '../visitor.ts'
 
-/** More than anybody reads at once; the wallets' own page has them all. */
+/** More than an owner reads at once; the wallets' own page has them all. */
 const newsMax = 20
 
 /**
- * What happened to the wallets of the store, or outside of one to those of all the member's stores, if they own them and
- * have not said that they saw it.
+ * Wallet changes that an owner has not put away yet: of the store whose page it is, or on other pages of all stores that
+ * the member owns.
  */
 export async function renderNews(ctx: Context, request: FastifyRequest, field: Html): Promise<Html | null> {
   const { member } = sessionOf(request)
@@ -34,15 +34,13 @@ function renderStore(news: readonly News[], field: Html, texts: Texts, locale: L
   )
   const { title, look, known } = texts.wallets
   const path = `/stores/${storeId}/wallets`
+  const hidden = html`${field}<input type="hidden" name="storeId" value="${storeId}">
+<input type="hidden" name="until" value="${at.toISOString()}">`
   return html`<div class="note" role="status"><p><strong>${fill(title, { store: storeName })}</strong></p>
 ${lines}
 <div class="buttons"><a class="button" href="${path}">${look}</a>
-<form method="post" action="${path}/seen" data-confirm="wallet.known">${
-    field
-  }<input type="hidden" name="storeId" value="${storeId}">
-<input type="hidden" name="until" value="${at.toISOString()}"><button class="quiet">${
-    known
-  }</button></form></div></div>`
+<form method="post" action="${path}/seen" data-confirm="wallet.known">${hidden}
+<button class="quiet">${known}</button></form></div></div>`
 }
 
 /** What was asked for, and what became of it. */
@@ -55,10 +53,8 @@ export function describeChange(change: WalletChange, all: Texts): Html {
   }
   if (madeAt === null) return fill(kind === 'use' ? texts.toUse : texts.toRetire, parts)
   const by = (text: string, who: Actor | null) => who && html` ${fill(text, { who: nameActor(who, all) })}`
-  return html`${fill(kind === 'use' ? texts.used : texts.retired, parts)}${by(texts.confirmedBy, confirmedBy)}${by(
-    texts.undoneBy,
-    undoneBy,
-  )}`
+  const done = fill(kind === 'use' ? texts.used : texts.retired, parts)
+  return html`${done}${by(texts.confirmedBy, confirmedBy)}${by(texts.undoneBy, undoneBy)}`
 }
 
 export function nameActor({ type, id, name }: Actor, { wallets: texts }: Texts): Html {

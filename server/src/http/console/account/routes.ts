@@ -1,0 +1,92 @@
+import type { FastifyInstance } from 'fastify'
+import type { Context } from '../../../context.ts'
+import { sendsMail } from '../../../mails/write.ts'
+import { actions, openConfirmation } from '../../../members/confirm.ts'
+import type { Provider } from '../../../members/identities.ts'
+import { hasIdentity } from '../../../members/identities.ts'
+import { alertKinds } from '../../../members/member.ts'
+import { addPasskey, openPasskey, removePasskey } from '../../../members/passkeys.ts'
+import { Refusal } from '../../../members/refusal.ts'
+import { listPasskeys } from '../../../members/rows.ts'
+import { endSession, listSessions } from '../../../members/session.ts'
+import { listMuted, muteAlerts } from '../../../members/silence.ts'
+import { fieldsOf, readName } from '../fields.ts'
+import { openPage } from '../screen.ts'
+import { clearSession, sessionOf } from '../visitor.ts'
+import { renderAccount } from './view.ts'
+
+/** More than any action has: a webhook endpoint's form has a box for every type of event. */
+const valuesMax = 64
+/** As long as a URL may be. */
+const valueLengthMax = 2_048
+
+/** The member's own page: stores, passkeys, sessions. And the challenges for everything that takes a touch. */
+export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Provider | null): void {
+  scope.get('/account', async (request, reply) => {
+    const page = openPage(ctx, request, reply)
+    const { id: sessionId, member } = sessionOf(request)
+    const [muted, passkeys, sessions, isConnected] = await Promise.all([
+      listMuted(ctx.db, member.id),
+      listPasskeys(ctx.db, member.id),
+      listSessions(ctx, member.id),
+      hasIdentity(ctx.db, member.id),
+    ])
+    const { stores } = request.visitor
+    const mailed = sendsMail(ctx) && member.email !== null ? muted : null
+    const host = provider?.host ?? null
+    return page.send({
+      title: page.texts.account.title,
+      main: renderAccount(page, { stores, passkeys, sessions, sessionId, mailed, host, isConnected }),
+    })
+  })
+
+  scope.post('/confirm', async (request) => {
+    const { action: asked, values } = fieldsOf(request)
+    const action = actions.find((each) => each === asked)
+    if (!action) throw new Refusal('not_found')
+    return { options: await openConfirmation(ctx, sessionOf(request), action, readValues(values)) }
+  })
+
+  scope.post('/passkeys/options', async (request) => {
+    return { options: await openPasskey(ctx, sessionOf(request)) }
+  })
+
+  scope.post('/passkeys', async (request, reply) => {
+    const { touch } = openPage(ctx, request, reply)
+    const name = readName(request, 'name')
+    await addPasskey(ctx, await touch(), fieldsOf(request).answer, name, ctx.now())
+    return { to: '/account' }
+  })
+
+  scope.post('/passkeys/remove', async (request, reply) => {
+    const { touch, field, go } = openPage(ctx, request, reply)
+    await removePasskey(ctx, await touch(), field('passkeyId'), ctx.now())
+    return go('/account')
+  })
+
+  scope.post('/account/alerts', async (request, reply) => {
+    const { touch, field, go } = openPage(ctx, request, reply)
+    const store = request.visitor.stores.find(({ storeId }) => storeId === field('storeId'))
+    if (store?.role !== 'owner') throw new Refusal('not_found')
+    const wanted = alertKinds.filter((kind) => field(kind) === 'yes')
+    await muteAlerts(ctx, store.storeId, await touch(), wanted, ctx.now())
+    return go('/account')
+  })
+
+  scope.post('/sessions/end', async (request, reply) => {
+    const { field, go } = openPage(ctx, request, reply)
+    const session = sessionOf(request)
+    await endSession(ctx, session, field('sessionId'))
+    if (field('sessionId') === session.id) clearSession(ctx, reply)
+    return go('/account')
+  })
+}
+
+function readValues(values: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries((values ?? {}) as Record<string, unknown>)
+  const isFine =
+    entries.length <= valuesMax &&
+    entries.every(([, value]) => typeof value === 'string' && value.length <= valueLengthMax)
+  if (!isFine) throw new Refusal('invalid')
+  return Object.fromEntries(entries) as Record<string, string>
+}

@@ -1,0 +1,93 @@
+import { alertKinds, type Membership, type Passkey, type SessionUse } from '../../../members/member.ts'
+import type { ListedSession } from '../../../members/session.ts'
+import { fill, type Html, html } from '../../page/html.ts'
+import { describeBrowser, showMinute } from '../formats.ts'
+import { startOf } from '../frame/screens.ts'
+import { renderCheck, renderField, renderHead, renderHidden } from '../parts.ts'
+import type { Page } from '../screen.ts'
+
+export type Account = {
+  readonly stores: readonly Membership[]
+  readonly passkeys: readonly Passkey[]
+  readonly sessions: readonly ListedSession[]
+  /** The session that asks. */
+  readonly sessionId: string
+  /** The kinds of mail that the member turned off, by store that they own; null if nothing is mailed to them. */
+  readonly mailed: ReadonlyMap<string, readonly string[]> | null
+  /** Of the identity provider; null without one. */
+  readonly host: string | null
+  readonly isConnected: boolean
+}
+
+export function renderAccount(page: Page, account: Account): Html {
+  const texts = page.texts.account
+  const { stores, passkeys, sessions, sessionId, mailed, host } = account
+  const store = (each: Membership) =>
+    html`<li><p><a href="${startOf(each)}">${each.storeName}</a><small>${texts.youAre[each.role]}</small></p></li>`
+  const name = { required: true, maxlength: 60, placeholder: texts.passkeyExample, autocomplete: 'off' }
+  return html`${renderHead(texts.title)}
+<section class="pane"><h2>${texts.stores}</h2>
+<ul class="things">${stores.map(store)}</ul>
+<h2>${texts.passkeys}</h2>
+<ul class="things">${passkeys.map((each) => renderPasskey(page, each, passkeys.length > 1))}</ul>
+<form data-passkey="add-passkey" class="fields">
+${renderField(texts.passkeyName, 'name', name)}
+<div><button class="quiet">${texts.addPasskey}</button></div>
+</form>
+${host !== null && renderProvider(page, host, account.isConnected)}
+<h2>${texts.sessions}</h2>
+<ul class="things">${sessions.map((each) => renderSession(page, each, each.id === sessionId))}</ul></section>
+${mailed && stores.map((each) => renderAlerts(page, each, mailed.get(each.storeId)))}`
+}
+
+function renderPasskey(page: Page, passkey: Passkey, isRemovable: boolean): Html {
+  const { id, name, createdAt, lastUsedAt } = passkey
+  const { formField, locale } = page
+  const texts = page.texts.account
+  const made = showMinute(locale, createdAt)
+  const life = lastUsedAt
+    ? fill(texts.madeAndUsed, { made, used: showMinute(locale, lastUsedAt) })
+    : fill(texts.made, { made })
+  const remove = html`<form method="post" action="/passkeys/remove" data-confirm="passkey.remove">${formField}
+${renderHidden('passkeyId', id)}<button class="quiet">${texts.remove}</button></form>`
+  return html`<li><p>${name}<small>${life}</small></p>${isRemovable && remove}</li>`
+}
+
+function renderProvider({ formField, texts }: Page, host: string, isConnected: boolean): Html {
+  const { provider, connected, notConnected, connect, disconnect } = texts.account
+  const form = isConnected
+    ? html`<form method="post" action="/oidc/disconnect" data-confirm="identity.remove">${formField}
+<button class="quiet">${disconnect}</button></form>`
+    : html`<form data-passkey="connect"><button class="quiet">${connect}</button></form>`
+  return html`<h2>${provider}</h2>
+<ul class="things"><li><p>${host}<small>${isConnected ? connected : notConnected}</small></p>${form}</li></ul>`
+}
+
+/** What an owner is mailed about a store. Security news are not among the choices. */
+function renderAlerts(page: Page, store: Membership, muted: readonly string[] | undefined): Html | null {
+  if (!muted) return null
+  const texts = page.texts.account
+  const boxes = alertKinds.map((kind) => renderCheck(kind, texts.alerts[kind], !muted.includes(kind)))
+  return html`<section class="pane"><h2>${fill(texts.mails, { store: store.storeName })}</h2>
+<form class="fields" method="post" action="/account/alerts" data-confirm="alerts.choose">${page.formField}
+${renderHidden('storeId', store.storeId)}${boxes}
+<div><button class="quiet">${texts.saveMails}</button></div></form></section>`
+}
+
+function renderSession(page: Page, session: ListedSession, isThis: boolean): Html {
+  const { formField, locale } = page
+  const texts = page.texts.account
+  const { id, browser, address, createdAt, seenAt, uses } = session
+  const [since, seen] = [showMinute(locale, createdAt), showMinute(locale, seenAt)]
+  const elsewhere = uses.filter((use) => use.browser !== browser || use.address !== address)
+  const name = html`${describeBrowser(browser, page.texts)}${isThis && html` <strong>${texts.here}</strong>`}`
+  const life = html`<small>${fill(texts.session, { address, since, seen })}</small>`
+  const end = html`<form method="post" action="/sessions/end">${formField}${renderHidden('sessionId', id)}
+<button class="quiet">${texts.end}</button></form>`
+  return html`<li><p>${name}${life}${elsewhere.map((use) => renderUse(page, use))}</p>${!isThis && end}</li>`
+}
+
+function renderUse({ texts, locale }: Page, { browser, address, at }: SessionUse): Html {
+  const parts = { browser: describeBrowser(browser, texts), address, time: showMinute(locale, at) }
+  return html`<small>${fill(texts.account.usedFrom, parts)}</small>`
+}

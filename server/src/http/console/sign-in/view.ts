@@ -1,0 +1,70 @@
+import { fill, type Html, html } from '../../page/html.ts'
+import { renderField } from '../parts.ts'
+import type { Page } from '../screen.ts'
+
+type SignIn = {
+  /** Of the identity provider; null without one. */
+  readonly host: string | null
+  readonly takesSignUps: boolean
+}
+
+export function renderSignIn({ texts: { signIn: texts } }: Page, { host, takesSignUps }: SignIn): Html {
+  const through = host !== null && fill(texts.through, { host })
+  return html`<h1>${texts.heading}</h1>
+<p class="soft">${texts.about}</p>
+<form data-passkey="sign-in"><button>${texts.button}</button></form>
+${through && html`<p><a class="button quiet" href="/oidc">${through}</a></p>`}
+<noscript><p class="note">${texts.needsScript}</p></noscript>
+<p class="soft">${texts.lost}</p>
+${takesSignUps && html`<p><a href="/sign-up">${texts.signUp}</a></p>`}`
+}
+
+/** The script writes into it what the invitation says. A member who is signed in can also join as they are. */
+export function renderEnrol({ texts: { enrol: texts } }: Page, memberName: string | null): Html {
+  const store = html`<span data-invited="store"></span>`
+  const name = html`<strong data-invited="name"></strong>`
+  const role = html`<strong data-invited="role"></strong>`
+  const join = memberName !== null && fill(texts.joinAs, { name: memberName })
+  return html`<div data-shown-for="opening">
+<h1>${texts.title}</h1>
+<p class="soft">${fill(texts.hasPasskey, { signIn: html`<a href="/sign-in">${texts.signIn}</a>` })}</p>
+</div>
+<div data-shown-for="joining" hidden>
+<h1>${fill(texts.join, { store })}</h1>
+<p>${fill(texts.invited, { name, role })}</p>
+<p class="soft">${texts.noPassword}</p>
+</div>
+<div data-shown-for="recovery" hidden>
+<h1>${fill(texts.recover, { store })}</h1>
+<p>${fill(texts.recoverAbout, { name })}</p>
+</div>
+<form data-passkey="enrol" hidden><button>${texts.button}</button></form>
+${
+  join &&
+  html`<form data-passkey="join" data-shown-for="joining" hidden><button class="quiet">${join}</button></form>`
+}
+<noscript><p class="note">${texts.needsScript}</p></noscript>`
+}
+
+type SignUp = {
+  readonly hasTest: boolean
+  /** What happens to a live store; null if there are none here. */
+  readonly live: 'open' | 'approval' | null
+}
+
+export function renderSignUp({ texts: { signUp: texts } }: Page, { hasTest, live }: SignUp): Html {
+  const text = { required: true, maxlength: 100 }
+  const address = { ...text, autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', dir: 'ltr' }
+  return html`<h1>${texts.heading}</h1>
+<p class="soft">${hasTest && texts.test} ${live && texts.about[live]}</p>
+<form data-passkey="sign-up" class="fields">
+${renderField(texts.storeName, 'storeName', { ...text, autocomplete: 'organization' })}
+${renderField(texts.name, 'name', { ...text, autocomplete: 'name' })}
+${renderField(texts.wallet, 'walletAddress', { ...address, 'aria-describedby': 'wallet-hint' })}
+<p class="soft" id="wallet-hint">${texts.walletHint}</p>
+<p class="soft">${texts.noPassword}</p>
+<div><button>${texts.button}</button></div>
+</form>
+<noscript><p class="note">${texts.needsScript}</p></noscript>
+<p class="soft">${fill(texts.hasPasskey, { signIn: html`<a href="/sign-in">${texts.signIn}</a>` })}</p>`
+}

@@ -1,0 +1,17 @@
+import type { FastifyRequest } from 'fastify'
+
+type Cookie = { readonly name: string; readonly value: string }
+
+/** All cookies that the browser sent. It may send several of one name. */
+export function readCookies({ headers }: FastifyRequest): Cookie[] {
+  return (headers.cookie ?? '').split(';').map((pair) => {
+    const [name = '', ...value] = pair.trim().split('=')
+    return { name, value: value.join('=') }
+  })
+}
+
+/** Null without one, and also with two of one name: then one of them is not ours. */
+export function readCookie(request: FastifyRequest, name: string): string | null {
+  const [found, ...more] = readCookies(request).filter((each) => each.name === name)
+  return found && more.length === 0 ? found.value : null
+}
