@@ -196,6 +196,12 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
     "newEvent(ctx, storeId, actor, 'refund.requested', data, now)",
     /writes a refund's event/,
   ],
+  [
+    'markup that does not fit on the screen',
+    'http/console/team/view.ts',
+    `return html\`<p class="soft">${'word '.repeat(30)}</p>\``,
+    /1 lines of markup over 120/,
+  ],
   ['a bigint made a number unchecked', 'ids.ts', 'Number.parseInt((a % 32n).toString(), 10)', /toSafeNumber/],
   ['a file that is too long', 'ids.ts', '\n'.repeat(800), /lines/],
 ]

@@ -34,6 +34,10 @@ export const floors: readonly (readonly string[])[] = [
 const fileLinesMax = 800
 /** All texts of the console in one language: a list, which nobody reads from top to bottom. */
 const isLong = /^http\/console\/texts\//
+/** Nobody can review markup that does not fit on the screen. Texts have no markup. */
+const markupColumnsMax = 120
+const hasMarkup = /<\/?[a-z][a-z0-9]*[\s>"$]|html`/
+const isMarkup = /^http\/(?!console\/texts\/|page\/languages\/)/
 const bannedNames = /(service|manager|helper|util|utils|shared|common|lib|repository|impl)(\.|\/|$)/i
 /** A statement lives with the verb that uses it, or in the room's rows.ts if several do. These rooms are not about rows. */
 const hasNoTables = /^(http|commands|dev)\//
@@ -116,6 +120,9 @@ function findViolationsInFile({ path, text }: Source): string[] {
     report(`contains ${statements} SQL statements: move them to the room that owns the tables`)
   for (const find of [findForeignWrites, findStatusChanges, findRefundWrites])
     for (const sentence of find({ path }, code)) report(sentence)
+  const isTooWide = (line: string) => line.length > markupColumnsMax && hasMarkup.test(line)
+  const wide = isMarkup.test(path) ? code.split('\n').filter(isTooWide).length : 0
+  if (wide > 0) report(`has ${wide} lines of markup over ${markupColumnsMax} characters: name its parts`)
   const lines = text.split('\n').length
   if (lines > fileLinesMax && !isLong.test(path))
     report(`has ${lines} lines, more than ${fileLinesMax}: split it by noun`)
