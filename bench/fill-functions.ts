@@ -9,8 +9,6 @@ export type Plan = {
   readonly perTransaction: number
   readonly pageUrl: string
   readonly answersHours: number
-  /** What was over before then is in the archive; 0 if there is none. */
-  readonly archivedBeforeMs: number
 }
 
 /** The token of nearly all payments, and the payer of every third: a wallet that acts for many buyers. */
@@ -55,7 +53,7 @@ export function functions({ seed, pageUrl }: Plan): string {
     create unlogged table fill.facts (n bigint, kind text, id text collate "C", store_id text collate "C",
       order_id text, price text, units bigint, due bigint, created_ms bigint, moment_ms bigint, included_ms bigint,
       block_ms bigint, safe_ms bigint, final_ms bigint, dead_ms bigint, ended_ms bigint, block_number bigint, payer text,
-      settler_nonce bigint, place integer, "position" integer, is_archived boolean, is_sent_archived boolean);
+      settler_nonce bigint, place integer, "position" integer);
     ${[
       define('at(ms bigint)', 'timestamptz', 'to_timestamp(ms / 1000.0::float8)'),
       define(

@@ -136,11 +136,6 @@ export async function makeFacts(db: Database, plan: Plan, storeIds: readonly Sto
          select *, moment_ms + 330000 as dead_ms, block_ms + case kind when 'underpaid' then 13400
            else 960400 + floor(fill.share('final', coalesce(settler_nonce, n)) * 240000)::bigint end as final_ms
          from timed
-       ), archived as (
-         -- A payment that nobody has decided about keeps its checkout out of the archive.
-         select *, kind not in ('open', 'late', 'underpaid') and greatest(created_ms + ${24 * hourMs} + 900,
-           case kind when 'paid' then final_ms when 'failed' then dead_ms end) < $7::bigint as is_archived
-         from ended
        )
        select n, kind, fill.id('ch', created_ms, n::text), ($1::text[])[store],
          'order-' || floor(fill.share('order', n) * 10000000)::bigint, to_char(cents / 100.0, 'FM999990.00'),
@@ -154,19 +149,9 @@ export async function makeFacts(db: Database, plan: Plan, storeIds: readonly Sto
          block_number, case when kind = 'underpaid' then translate(payer, '0x', '12') || '1111' else payer end,
          settler_nonce, place,
          row_number() over (partition by settler_nonce, payer, store, cents, case when settler_nonce is null then n end
-           order by n) - 1,
-         is_archived, settler_nonce is not null and block_ms + 400 + ${24 * hourMs} < $7::bigint
-           and bool_and(is_archived) over (partition by settler_nonce)
-       from archived order by n`,
-      [
-        storeIds,
-        plan.startMs,
-        plan.spacingMs,
-        plan.untilMs,
-        plan.checkouts,
-        plan.perTransaction,
-        plan.archivedBeforeMs,
-      ],
+           order by n) - 1
+       from ended order by n`,
+      [storeIds, plan.startMs, plan.spacingMs, plan.untilMs, plan.checkouts, plan.perTransaction],
     )
     await tx.script('alter table fill.facts add primary key (n); analyze fill.facts')
   })
@@ -186,8 +171,61 @@ export async function fillCheckouts(db: Database, plan: Plan, first: number, las
   const range = `from fill.facts f join fill.stores s on s.id = f.store_id where f.n between ${first} and ${last}`
   await db.transaction(async (tx) => {
     await tx.script(`${settings}
-      ${rowsOf(plan, range, '')}
-      ${plan.archivedBeforeMs > 0 ? rowsOf(plan, range, 'archived_') : ''}
+      insert into checkouts (id, store_id, order_id, price_amount, price_currency, success_redirect_url, options,
+        finality, status, version, created_at, expires_at, page_version)
+      select f.id, f.store_id, f.order_id, f.price, 'USD', fill.thanks(f), fill.options(f, s), 'included',
+        case f.kind when 'open' then 'OPEN' when 'paid' then 'COMPLETED' when 'canceled' then 'CANCELED' else 'EXPIRED' end,
+        case f.kind when 'open' then 1 when 'paid' then 3 when 'failed' then 4 else 2 end, fill.at(f.created_ms),
+        fill.at(f.created_ms + ${24 * hourMs}), case when f.kind in ('late', 'underpaid') then 2 else 0 end
+      ${range} order by f.n;
+
+      insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
+        valid_after, valid_before, signature, claimed_at, sends, is_credited, reason, failed_at, resolved_at)
+      select '${filled.network}', '${filled.asset}', f.payer, fill.word('nonce', f.n), f.id, f.store_id,
+        case f.kind when 'paid' then 'sent' else 'dead' end, lower(s.evm), f.units, f.moment_ms / 1000 - 600,
+        f.moment_ms / 1000 + 300, fill.bytes('signature', f.n, 65), fill.at(f.moment_ms), 1, f.kind = 'paid',
+        case f.kind when 'failed' then 'authorization_expired' end,
+        case f.kind when 'failed' then fill.at(f.included_ms) end, case f.kind when 'failed' then fill.at(f.dead_ms) end
+      ${range} and ${isCarried} order by f.n;
+
+      insert into transactions (network, settler, nonce, created_at, mined_at, cost_wei)
+      select '${filled.network}', fill.settler(), f.settler_nonce, fill.at(f.moment_ms + 150), fill.at(f.included_ms),
+        ${60_000 * plan.perTransaction + 30_000} * 5000000::numeric
+      ${range} and f.place = 0 order by f.n;
+
+      insert into broadcasts (hash, network, settler, nonce, bytes, created_at, first_sent_at, last_sent_at, taken_at)
+      select fill.word('transaction', f.settler_nonce), '${filled.network}', fill.settler(), f.settler_nonce,
+        fill.bytes('broadcast', f.settler_nonce, ${120 + 256 * plan.perTransaction}), fill.at(f.moment_ms + 150),
+        fill.at(f.moment_ms + 200), fill.at(f.moment_ms + 200), fill.at(f.moment_ms + 250)
+      ${range} and f.place = 0 order by f.n;
+
+      insert into transaction_calls (network, settler, settler_nonce, place, asset, payer, nonce)
+      select '${filled.network}', fill.settler(), f.settler_nonce, f.place, '${filled.asset}', f.payer,
+        fill.word('nonce', f.n)
+      ${range} and ${isCarried} order by f.n;
+
+      insert into reserved_amounts (checkout_id, network, asset, pay_to, amount, after_block, reserved_at, cools_until,
+        freed_at, reference)
+      select f.id, fill.network(f), fill.asset(f), fill.pay_to(f, s), f.due + case f.kind when 'late' then f.units - f.due else 0 end,
+        f.block_number - 100, fill.at(f.created_ms + 30000), fill.at(f.ended_ms + ${48 * hourMs}),
+        case when f.ended_ms + ${48 * hourMs} <= ${plan.untilMs} then fill.at(f.ended_ms + ${48 * hourMs}) end,
+        case f.kind when 'underpaid' then translate(fill.address(-f.n), '0x', '12') || '1111' end
+      ${range} and f.kind in ('late', 'underpaid') order by f.n;
+
+      insert into credits (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
+        "position", asset, payer, nonce, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time,
+        included_at, safe_at, finalized_at, announced, sender, sender_nonce, witnessed_at, counts)
+      select fill.network(f),
+        case f.kind when 'underpaid' then f.block_number || '/' || fill.transaction(f) else fill.word('block', f.block_number) end,
+        case f.kind when 'underpaid' then 0 else f.n end, fill.payment_id(f), f.block_number, fill.at(f.block_ms),
+        fill.transaction(f), f."position", fill.asset(f), f.payer,
+        case f.kind when 'paid' then fill.word('nonce', f.n) end, fill.pay_to(f, s), f.units,
+        case when f.kind <> 'stray' then f.store_id end, case when f.kind <> 'stray' then f.id end, fill.disposition(f),
+        fill.at(f.block_ms), fill.at(f.included_ms), fill.at(f.safe_ms), fill.at(f.final_ms),
+        case f.kind when 'paid' then 'finalized' else fill.disposition(f) end,
+        case when f.kind in ('late', 'stray') then f.payer end, case when f.kind in ('late', 'stray') then f.n end,
+        fill.at(f.included_ms), true
+      ${range} and (f.kind = 'paid' or ${isPlain}) order by f.n;
 
       insert into idempotency_keys (store_id, route, key, body_hash, resource_id, answer, created_at)
       select f.store_id, 'POST /api/v1/checkouts', fill.hash('key', f.n)::uuid::text, sha256(f.id::bytea), f.id,
@@ -199,72 +237,6 @@ export async function fillCheckouts(db: Database, plan: Plan, first: number, las
       where s.address = fill.settler() and t.next is not null;
     `)
   })
-}
-
-/** Their rows in the tables that are written to, or in those of the archive. */
-function rowsOf(plan: Plan, range: string, prefix: '' | 'archived_'): string {
-  const isArchive = prefix === 'archived_'
-  const isHere = `f.is_archived = ${isArchive}`
-  const isSent = `f.is_sent_archived = ${isArchive}`
-  // Money without a checkout is not archived.
-  const isCredit = `(f.is_archived and f.kind <> 'stray') = ${isArchive}`
-  const [atColumn, at] = isArchive ? [', transaction_at', ', fill.at(f.moment_ms + 150)'] : ['', '']
-  return `
-    insert into ${prefix}checkouts (id, store_id, order_id, price_amount, price_currency, success_redirect_url, options,
-      finality, status, version, created_at, expires_at, page_version)
-    select f.id, f.store_id, f.order_id, f.price, 'USD', fill.thanks(f), fill.options(f, s), 'included',
-      case f.kind when 'open' then 'OPEN' when 'paid' then 'COMPLETED' when 'canceled' then 'CANCELED' else 'EXPIRED' end,
-      case f.kind when 'open' then 1 when 'paid' then 3 when 'failed' then 4 else 2 end, fill.at(f.created_ms),
-      fill.at(f.created_ms + ${24 * hourMs}), case when f.kind in ('late', 'underpaid') then 2 else 0 end
-    ${range} and ${isHere} order by f.n;
-
-    insert into ${prefix}authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
-      valid_after, valid_before, signature, claimed_at, sends, is_credited, reason, failed_at, resolved_at)
-    select '${filled.network}', '${filled.asset}', f.payer, fill.word('nonce', f.n), f.id, f.store_id,
-      case f.kind when 'paid' then 'sent' else 'dead' end, lower(s.evm), f.units, f.moment_ms / 1000 - 600,
-      f.moment_ms / 1000 + 300, fill.bytes('signature', f.n, 65), fill.at(f.moment_ms), 1, f.kind = 'paid',
-      case f.kind when 'failed' then 'authorization_expired' end,
-      case f.kind when 'failed' then fill.at(f.included_ms) end, case f.kind when 'failed' then fill.at(f.dead_ms) end
-    ${range} and ${isHere} and ${isCarried} order by f.n;
-
-    insert into ${prefix}transactions (network, settler, nonce, created_at, mined_at, cost_wei)
-    select '${filled.network}', fill.settler(), f.settler_nonce, fill.at(f.moment_ms + 150), fill.at(f.included_ms),
-      ${60_000 * plan.perTransaction + 30_000} * 5000000::numeric
-    ${range} and ${isSent} and f.place = 0 order by f.n;
-
-    insert into ${prefix}broadcasts (hash, network, settler, nonce, bytes, created_at, first_sent_at, last_sent_at, taken_at${atColumn})
-    select fill.word('transaction', f.settler_nonce), '${filled.network}', fill.settler(), f.settler_nonce,
-      fill.bytes('broadcast', f.settler_nonce, ${120 + 256 * plan.perTransaction}), fill.at(f.moment_ms + 150),
-      fill.at(f.moment_ms + 200), fill.at(f.moment_ms + 200), fill.at(f.moment_ms + 250)${at}
-    ${range} and ${isSent} and f.place = 0 order by f.n;
-
-    insert into ${prefix}transaction_calls (network, settler, settler_nonce, place, asset, payer, nonce${atColumn})
-    select '${filled.network}', fill.settler(), f.settler_nonce, f.place, '${filled.asset}', f.payer,
-      fill.word('nonce', f.n)${at}
-    ${range} and ${isSent} and ${isCarried} order by f.n;
-
-    insert into ${prefix}reserved_amounts (checkout_id, network, asset, pay_to, amount, after_block, reserved_at, cools_until,
-      freed_at, reference)
-    select f.id, fill.network(f), fill.asset(f), fill.pay_to(f, s), f.due + case f.kind when 'late' then f.units - f.due else 0 end,
-      f.block_number - 100, fill.at(f.created_ms + 30000), fill.at(f.ended_ms + ${48 * hourMs}),
-      case when f.ended_ms + ${48 * hourMs} <= ${plan.untilMs} then fill.at(f.ended_ms + ${48 * hourMs}) end,
-      case f.kind when 'underpaid' then translate(fill.address(-f.n), '0x', '12') || '1111' end
-    ${range} and ${isHere} and f.kind in ('late', 'underpaid') order by f.n;
-
-    insert into ${prefix}credits (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
-      "position", asset, payer, nonce, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time,
-      included_at, safe_at, finalized_at, announced, sender, sender_nonce, witnessed_at, counts)
-    select fill.network(f),
-      case f.kind when 'underpaid' then f.block_number || '/' || fill.transaction(f) else fill.word('block', f.block_number) end,
-      case f.kind when 'underpaid' then 0 else f.n end, fill.payment_id(f), f.block_number, fill.at(f.block_ms),
-      fill.transaction(f), f."position", fill.asset(f), f.payer,
-      case f.kind when 'paid' then fill.word('nonce', f.n) end, fill.pay_to(f, s), f.units,
-      case when f.kind <> 'stray' then f.store_id end, case when f.kind <> 'stray' then f.id end, fill.disposition(f),
-      fill.at(f.block_ms), fill.at(f.included_ms), fill.at(f.safe_ms), fill.at(f.final_ms),
-      case f.kind when 'paid' then 'finalized' else fill.disposition(f) end,
-      case when f.kind in ('late', 'stray') then f.payer end, case when f.kind in ('late', 'stray') then f.n end,
-      fill.at(f.included_ms), true
-    ${range} and ${isCredit} and (f.kind = 'paid' or ${isPlain}) order by f.n;`
 }
 
 /** Writes everything that these thirds of the stores were told from the creation of checkout `first` until the one after `last`. */
@@ -284,7 +256,7 @@ export async function fillEvents(
     await tx.script(`${settings}
       with told as (
         select f.n, f.store_id, e.place, e.type, e.version, moment.ms, fill.id('evt', moment.ms, f.n::text || ' ' || e.place::text) as id,
-          case when e.version is not null then f.id end as checkout_id, f.is_archived and e.version is not null as is_archived,
+          case when e.version is not null then f.id end as checkout_id,
           fill.data(f, s, e.type, e.status, e.finality) as data
         from fill.facts f join fill.steps e on e.kind = f.kind join fill.stores s on s.id = f.store_id
         cross join lateral (select case e.moment when 'created' then f.created_ms when 'claimed' then f.moment_ms
@@ -297,15 +269,7 @@ export async function fillEvents(
       ), added as (
         insert into events (id, store_id, sequence, type, checkout_id, checkout_version, data, created_at)
         select id, store_id, sequence, type, checkout_id, version, data, fill.at(ms)
-        from numbered where not is_archived order by ms, n, place
-      ), archived as (
-        insert into archived_events (id, store_id, sequence, type, checkout_id, checkout_version, data, created_at)
-        select id, store_id, sequence, type, checkout_id, version, data, fill.at(ms)
-        from numbered where is_archived order by ms, n, place
-      ), logs as (
-        insert into archived_logs as l (store_id, last_sequence)
-        select store_id, max(sequence) from numbered where is_archived group by store_id
-        on conflict (store_id) do update set last_sequence = greatest(l.last_sequence, excluded.last_sequence)
+        from numbered order by ms, n, place
       )
       update event_counters c set last_sequence = t.last
       from (select store_id, max(sequence) as last from numbered group by store_id) t where c.store_id = t.store_id;

@@ -17,7 +17,6 @@ import { toShown } from '../server/src/chains/families.ts'
 import { type Database, openDatabase } from '../server/src/database/db.ts'
 import type { StoreId } from '../server/src/ids.ts'
 import { whole } from './figures.ts'
-import { closeArchive, openArchive } from './fill-archive.ts'
 import { filled, genesisSeconds, type Plan } from './fill-functions.ts'
 import { fillRollups } from './fill-rollups.ts'
 import { analyze, fillCheckouts, fillEvents, makeFacts, makeStores, tidyUp } from './fill-rows.ts'
@@ -38,13 +37,6 @@ export type FillOptions = {
   readonly onProgress?: (checkouts: number) => void | Promise<void>
   /** Over how long the checkouts are spread; a month if it is not given. */
   readonly days?: number
-  /**
-   * Whatever the mover would have archived by then is written straight to the archive, several times as fast as it would
-   * be filled and moved.
-   */
-  readonly archivedBefore?: Date
-  /** False leaves out what `work` would have counted for the console: it counts it itself when it is started. */
-  readonly hasRollups?: boolean
 }
 
 /** Bounds the memory and the length of one transaction. */
@@ -69,13 +61,11 @@ export async function fill(db: Database, options: FillOptions): Promise<StoreId[
     perTransaction: spacingMs <= busySpacingMs ? paymentsPerTransaction : 1,
     pageUrl: options.pageUrl ?? 'https://farthing.example/pay',
     answersHours: options.answersHours ?? 48,
-    archivedBeforeMs: options.archivedBefore?.getTime() ?? 0,
   }
   const made = Array.from({ length: stores }, (_, i) => makeStore(seed, i))
   const ids = await makeStores(db, plan, made)
   assert(stores > 0 || checkouts === 0, 'checkouts need a store')
   if (checkouts > 0) await makeFacts(db, plan, ids)
-  if (plan.archivedBeforeMs > 0) await openArchive(db)
   for (let first = 1; first <= checkouts; first += chunk) {
     const last = Math.min(checkouts, first + chunk - 1)
     // Two transactions at a time. Events take three times as long as all the rest, so this gives both the same amount of work.
@@ -86,8 +76,7 @@ export async function fill(db: Database, options: FillOptions): Promise<StoreId[
     await Promise.all([withCheckouts(), fillEvents(db, plan, first, last, [1, 2])])
     await options.onProgress?.(last)
   }
-  if (plan.archivedBeforeMs > 0) await closeArchive(db)
-  if (options.hasRollups ?? true) await fillRollups(db)
+  await fillRollups(db)
   await tidyUp(db)
   return ids
 }

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type FillOptions, fill } from '../../../bench/fill.ts'
-import { archivedTables, sentTables } from '../../src/archive/archive.ts'
-import { archiveEnded, firstPass } from '../../src/archive/move.ts'
+import { fill } from '../../../bench/fill.ts'
 import { arrows, toStoreWire } from '../../src/checkouts/checkout.ts'
 import { readPayViews } from '../../src/checkouts/pay-rows.ts'
 import { listPayments } from '../../src/checkouts/payments/list.ts'
@@ -224,48 +222,6 @@ test('the product reads what is there as its own', async () => {
     ),
   )
   assert(strays.flatMap(({ data }) => data).length > 0)
-})
-
-test('what is filled straight into the archive is what the mover would have put there', async () => {
-  // The mover goes by the clock too. Three days later, that holds up nothing that is old enough by its id.
-  const until = new Date(options.until.getTime() - 3 * 86_400_000)
-  const old = { ...options, until, days: 200, hasRollups: false }
-  const openFilled = async (archivedBefore: Partial<FillOptions>) => {
-    const { db: of } = await freshDatabase()
-    await fill(of, { ...old, ...archivedBefore })
-    const [filled] = await of.query<{ count: number }>('select count(*)::integer from archived_checkouts')
-    assert.equal((filled?.count ?? 0) > 100, archivedBefore.archivedBefore !== undefined)
-    const pass = firstPass()
-    while (pass.notBefore <= until)
-      await archiveEnded({ ...ctx, db: of, config: { ...ctx.config, archiveAfterDays: 90 } }, pass, until)
-    return of
-  }
-  const moved = await openFilled({})
-  const straight = await openFilled({ archivedBefore: new Date(until.getTime() - 100 * 86_400_000) })
-  const names = [...archivedTables, ...sentTables].flatMap((table) => [table, `archived_${table}`])
-  const counts: Record<string, number> = {}
-  for (const name of [...names, 'archived_logs', 'event_counters']) {
-    // Events have a place in the order in which they were written, which is another one.
-    const read = async (of: Database) =>
-      await of.query<{ row: string }>(
-        `select (to_jsonb(r) - case '${name}' when 'events' then 'position' when 'archived_events' then 'position'
-           else '' end)::text as row from ${name} r order by 1`,
-      )
-    const rows = await read(straight)
-    assert.deepEqual(rows, await read(moved), name)
-    counts[name] = rows.length
-  }
-  for (const name of ['checkouts', 'events', 'credits', 'authorizations', ...sentTables])
-    for (const place of [name, `archived_${name}`]) assert((counts[place] ?? 0) > 100, place)
-  const months = (of: Database) =>
-    of.query(
-      `select c.relname, pg_get_expr(c.relpartbound, c.oid) as bounds from pg_class c where c.relispartition
-         and c.relkind = 'r' order by 1`,
-    )
-  assert.deepEqual(await months(straight), await months(moved))
-  const defaults = `select table_name, column_name, column_default from information_schema.columns
-    where table_name like 'archived%' and column_default is not null order by 1, 2`
-  assert.deepEqual(await straight.query(defaults), await moved.query(defaults))
 })
 
 test('the same seed gives the same rows, another seed gives others', async () => {
