@@ -530,4 +530,10 @@ export const catalog: readonly Planted[] = [
     file: `${payments}/svm/liars-elsewhere.test.ts`,
     test: 'a transfer of somebody else that one of two lists for a reference pays nothing',
   },
+  {
+    name: 'deleted-payment-counts-again',
+    about: 'A payment whose checkout retention deleted is recorded once more when its block is read again.',
+    file: `${payments}/credits/kept.test.ts`,
+    test: 'neither by one provider alone nor by all, in another block',
+  },
 ]

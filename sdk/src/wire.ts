@@ -538,6 +538,7 @@ export type ProblemCode =
   | 'endpoint_limit'
   | 'endpoint_disabled'
   | 'log_restarted'
+  | 'log_truncated'
   | 'checkout_expired'
   | 'checkout_canceled'
   | 'body_too_large'

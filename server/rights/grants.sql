@@ -146,17 +146,9 @@ grant update (admission, suspended_at, suspended_reason) on stores to farthing_c
 grant insert (store_id) on event_counters to farthing_console;
 grant insert, update on token_accounts to farthing_console;
 
--- The archive. All read it; work moves checkouts there, and whoever writes about one brings it back. Both are functions
--- of the owner that move rows as they are: none of the three can change what is archived.
-grant select on archived_checkouts, archived_events, archived_credits, archived_authorizations,
-  archived_reserved_amounts, archived_pasted_transactions, archived_payment_hints, archived_logs, all_checkouts,
-  all_events, all_credits, all_authorizations, all_reserved_amounts, all_pasted_transactions, all_payment_hints,
-  archived_transactions, archived_transaction_calls, all_transaction_calls, all_broadcasts
-  to farthing_serve, farthing_work, farthing_console;
-grant select (hash, network, settler, nonce, created_at, first_sent_at, last_sent_at, taken_at, unfunded_at, refusal)
-  on archived_broadcasts to farthing_serve, farthing_console;
-grant select on archived_broadcasts to farthing_work;
-revoke execute on function open_archive_month, open_transactions_month, archive_checkouts, archive_transactions, bring_back
-  from public;
-grant execute on function open_archive_month, archive_checkouts, archive_transactions to farthing_work;
-grant execute on function bring_back to farthing_serve, farthing_work, farthing_console, farthing_operator;
+-- Retention. work deletes what is over by a function of the owner, so it cannot delete anything else. What must never count
+-- again is read where credits are written and where signatures are presented.
+grant select on kept_credits to farthing_serve, farthing_work;
+grant select on truncated_logs to farthing_serve, farthing_work, farthing_console;
+revoke execute on function delete_over from public;
+grant execute on function delete_over to farthing_work;

@@ -1,4 +1,3 @@
-import { type ArchiveConfig, archiveSettings } from './archive-settings.ts'
 import { type ConsoleConfig, consoleSettings } from './console-settings.ts'
 import { firstCell } from './ids.ts'
 import { findMailMistakes, type MailConfig, mailSettings } from './mail-settings.ts'
@@ -19,6 +18,7 @@ import {
   type Setting,
   url,
   webUrl,
+  zeroOr,
 } from './parse-setting.ts'
 import { type SigningConfig, signingSettings } from './signing-settings.ts'
 
@@ -63,10 +63,12 @@ export type Config = Grouped & {
   readonly receiptKeysFile: string
   readonly secretsKeyFile: string
   readonly webhookPrivateNetworks: readonly string[]
+  /** 0: nothing is deleted. */
+  readonly retentionDays: number
   readonly crashAt: string
 }
 
-type Grouped = ArchiveConfig & ConsoleConfig & MailConfig & SigningConfig
+type Grouped = ConsoleConfig & MailConfig & SigningConfig
 type FixedConfig = Omit<Config, 'nodes'>
 
 export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfig[Key]> } = {
@@ -206,7 +208,13 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     fallback: '0',
     parse: integer(0, 60),
   },
-  ...archiveSettings,
+  retentionDays: {
+    name: 'RETENTION_DAYS',
+    about:
+      'How many days after a checkout ended, and nothing happened to it since, work deletes it with its payments and events: 90 to 36,500. 0: never. Books must be kept for years nearly everywhere: ask before you set it.',
+    fallback: '0',
+    parse: zeroOr(90, 36_500),
+  },
   logLevel: {
     name: 'LOG_LEVEL',
     about: 'debug, info, warn, error or silent.',

@@ -53,8 +53,8 @@ export const crashPoints = [
   'decide-after-commit',
   'watch-before-commit',
   'watch-after-commit',
-  'archive-before-commit',
-  'archive-after-commit',
+  'retention-before-commit',
+  'retention-after-commit',
   // reconcile
   'reconcile-before-epoch',
 ] as const

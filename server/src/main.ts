@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { archiveCommand, eraseCommand } from './commands/archive.ts'
+import { once } from 'node:events'
 import { directoryCommand } from './commands/directory.ts'
 import { examine, render } from './commands/doctor.ts'
 import { openAllSigners } from './commands/open-signers.ts'
 import { keyCommand, settlerCommand, storeCommand } from './commands/operator.ts'
 import { serve, work } from './commands/processes.ts'
 import { reconcileCommand } from './commands/reconcile.ts'
+import { eraseCommand, exportCommand } from './commands/retention.ts'
 import { rollupsCommand } from './commands/rollups.ts'
 import { secretsCommand } from './commands/secrets.ts'
 import { setupCommand } from './commands/setup/setup.ts'
@@ -87,6 +88,14 @@ async function run(): Promise<void> {
         const told = await describeRights(rights)
         if (told !== null) print(told)
       })
+    case 'retention export':
+      return await briefly(command, async (ctx) => {
+        await checkDatabase(ctx)
+        const told = await exportCommand(ctx, options, async (line) => {
+          if (!process.stdout.write(line)) await once(process.stdout, 'drain')
+        })
+        process.stderr.write(`${told}\n`)
+      })
     case 'doctor':
       return await briefly(command, async (ctx) => {
         const findings = await examine(ctx, () => openAllSigners(ctx))
@@ -125,8 +134,6 @@ async function perform(
       return await settlerCommand(ctx, said, options, () => openAllSigners(ctx))
     case 'secrets':
       return await secretsCommand(ctx, said, options)
-    case 'archive':
-      return await archiveCommand(ctx, said, options)
     case 'erase':
       return await eraseCommand(ctx, said)
     case 'rollups':

@@ -187,6 +187,11 @@ export const problems = {
     'The event log was restarted after a restore',
     'Continue from the cursor in resumeAfter: send it as after, and store it in place of your old cursor.',
   ],
+  log_truncated: [
+    410,
+    'Events that old were deleted',
+    'Read the checkouts that you still wait for, then continue from firstSequence: its cursor is in detail.',
+  ],
   checkout_expired: [
     410,
     'The checkout has expired',

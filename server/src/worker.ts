@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { archiveEnded, firstPass } from './archive/move.ts'
 import { cancelUndone } from './checkouts/cancel-undone.ts'
 import { expireCheckouts } from './checkouts/expire.ts'
 import { applyDecisions, forgetDecisions } from './checkouts/payments/apply-decisions.ts'
+import { deleteOver, firstPass } from './checkouts/retention/delete.ts'
 import { reviewCheckouts } from './checkouts/review.ts'
 import { countRollups } from './checkouts/rollups/count.ts'
 import { deleteOldAnswers } from './checkouts/rows.ts'
@@ -102,10 +102,10 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
       ),
     scheduled(ctx, 'review', 60, () => reviewCheckouts(ctx, ctx.now())),
     {
-      name: 'archive',
+      name: 'retention',
       restMs: 1_000,
       run: async () => {
-        await archiveEnded(ctx, pass, ctx.now())
+        await deleteOver(ctx, pass, ctx.now())
         return false
       },
     },

@@ -137,8 +137,7 @@ test('in containers, farthing-admin runs each command as the service whose login
   const here = root.replace(/\/$/, '')
   assert.equal(run('doctor'), `${here}: compose run --rm operator doctor`)
   assert.equal(run('migrate'), `${here}: compose run --rm migrate migrate`)
-  assert.equal(run('archive', 'list'), `${here}: compose run --rm operator archive list`)
-  assert.equal(run('archive', 'drop', '2026-08'), `${here}: compose run --rm migrate archive drop 2026-08`)
+  assert.equal(run('retention', 'export'), `${here}: compose run --rm operator retention export`)
   assert.equal(
     run('settler', 'create', 'BASE_MAINNET'),
     `${here}: compose run --rm --no-deps -v ${here}/settler.keys:/new.keys operator settler create BASE_MAINNET --out /new.keys`,

@@ -1,212 +1,81 @@
-CREATE FUNCTION public.archive_checkouts(from_id text, before_id text, days integer, batch integer) RETURNS TABLE(looked integer, moved integer, last_id text)
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
-    SET "TimeZone" TO 'UTC'
-    SET enable_seqscan TO 'off'
-    SET enable_hashjoin TO 'off'
-    SET enable_mergejoin TO 'off'
-    SET enable_material TO 'off'
-    SET plan_cache_mode TO 'force_generic_plan'
-    AS $$
-declare
-  ended_before constant timestamptz := clock() - make_interval(days => greatest(days, 30));
-  month_ends constant text := first_checkout_at(from_id,
-    date_trunc('month', time_of_checkout(from_id)) + interval '1 month');
-  ids text[];
-begin
-  if exists (select 1 from restores where finished_at is null) then return; end if;
-  -- Whoever writes to the archive locks this table first, as dropping a month does: neither meets the other halfway.
-  lock table only archived_checkouts in row exclusive mode;
-  -- Whoever changes anything about a checkout holds its row, or finds it gone and brings it back.
-  ids := array(select c.id from checkouts c where c.id >= from_id and c.id < before_id and c.id < month_ends
-    and c.status in ('COMPLETED', 'EXPIRED', 'CANCELED') and c.expires_at < ended_before
-    order by c.id limit batch for update skip locked);
-  looked := cardinality(ids);
-  last_id := ids[looked];
-
-  -- Read after the rows are locked, so nothing here can change any more.
-  ids := array(select c.id from unnest(ids) as c (id) where
-    not exists (select 1 from events e where e.checkout_id = c.id and (e.sequence is null or e.created_at >= ended_before))
-    and not exists (select 1 from events e join webhook_endpoints w on w.store_id = e.store_id
-      join deliveries d on d.endpoint_id = w.id and d.event_id = e.id where e.checkout_id = c.id)
-    and not exists (select 1 from credits k where k.checkout_id = c.id and (
-      coalesce(k.orphaned_at, k.included_at) >= ended_before or k.finalized_at >= ended_before
-      or case when k.orphaned_at is null then k.finalized_at is null or k.witnessed_at is null
-          or (k.disposition <> 'exact' and k.accepted_at is null and k.dismissed_at is null)
-        else k.reversed_at is null and not exists (select 1 from credits o where o.payment_id = k.payment_id
-          and o.checkout_id = k.checkout_id and o.orphaned_at is null) end))
-    and not exists (select 1 from authorizations a where a.checkout_id = c.id and a.state in ('claimed', 'sent')
-      and (not a.is_credited or greatest(a.claimed_at, a.failed_at) >= ended_before))
-    -- A signature that was never sent is dead once its time has passed. Solana counts it in blocks, which are fewer.
-    and not exists (select 1 from authorizations a where a.checkout_id = c.id and a.state in ('rejected', 'dead')
-      and (greatest(a.claimed_at, a.resolved_at, a.failed_at) >= ended_before
-        or (not a.is_credited and a.valid_before >= extract(epoch from ended_before))))
-    and not exists (select 1 from reserved_amounts r where r.checkout_id = c.id
-      and (r.freed_at is null or r.freed_at >= ended_before))
-    and not exists (select 1 from pasted_transactions p where p.checkout_id = c.id
-      and (p.outcome = 'looking' or p.pasted_at >= ended_before))
-    -- A store sees what money without a checkout may have been meant for, for as long as it has none.
-    and not exists (select 1 from payment_hints h join credits k on k.payment_id = h.payment_id
-      and k.checkout_id is null where h.checkout_id = c.id)
-    and not exists (select 1 from refunds r where r.checkout_id = c.id and (r.is_watched
-      or r.status in ('REQUESTED', 'SIGNED', 'SENT') or (r.status = 'COMPLETED' and r.finality is distinct from 'finalized')
-      or greatest(r.created_at, r.completed_at, r.ended_at) >= ended_before))
-    and not exists (select 1 from decisions d where d.decided_at is null and (d.checkout_id = c.id
-      or d.payment_id in (select k.payment_id from credits k where k.checkout_id = c.id)))
-    order by c.id);
-  moved := cardinality(ids);
-  if moved > 0 then
-    with gone as (delete from payment_hints where checkout_id = any(ids) returning *)
-      insert into archived_payment_hints select * from gone;
-    with gone as (delete from pasted_transactions where checkout_id = any(ids) returning *)
-      insert into archived_pasted_transactions select * from gone;
-    with gone as (delete from reserved_amounts where checkout_id = any(ids) returning *)
-      insert into archived_reserved_amounts select * from gone;
-    with gone as (delete from authorizations where checkout_id = any(ids) and state in ('claimed', 'sent') returning *)
-      insert into archived_authorizations select * from gone;
-    with gone as (delete from authorizations where checkout_id = any(ids) and state in ('rejected', 'dead') returning *)
-      insert into archived_authorizations select * from gone;
-    with gone as (delete from credits where checkout_id = any(ids) returning *)
-      insert into archived_credits select * from gone;
-    with gone as (delete from events where checkout_id = any(ids) returning *),
-      kept as (insert into archived_events select * from gone)
-      insert into archived_logs as l (store_id, last_sequence)
-      select store_id, max(sequence) from gone group by store_id order by store_id
-      on conflict (store_id) do update set last_sequence = excluded.last_sequence
-        where l.last_sequence < excluded.last_sequence;
-    with gone as (delete from checkouts where id = any(ids) returning *)
-      insert into archived_checkouts select * from gone;
-    perform note_arrival(time_of_checkout(from_id));
-  end if;
-  return next;
-end $$;
-
-CREATE FUNCTION public.archive_transactions(of_network text, of_settler text, from_nonce bigint, days integer, batch integer) RETURNS TABLE(moved integer, next_nonce bigint, is_done boolean)
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
-    SET enable_seqscan TO 'off'
-    SET enable_hashjoin TO 'off'
-    SET enable_mergejoin TO 'off'
-    SET enable_material TO 'off'
-    SET plan_cache_mode TO 'force_generic_plan'
-    AS $$
-declare
-  -- A day later than checkouts, so that those have gone ahead.
-  ended_before constant timestamptz := clock() - make_interval(days => greatest(days, 30) + 1);
-  looked integer := 0;
-  each record;
-  months timestamptz[] := '{}';
-begin
-  if not pg_try_advisory_xact_lock(402402403, 30) or exists (select 1 from restores where finished_at is null) then
-    return;
-  end if;
-  lock table only archived_checkouts in row exclusive mode;
-  moved := 0;
-  next_nonce := from_nonce;
-  is_done := true;
-  for each in select t.* from transactions t where t.network = of_network and t.settler = of_settler
-    and t.nonce >= from_nonce order by t.nonce limit batch
-  loop
-    exit when each.created_at >= ended_before;
-    looked := looked + 1;
-    next_nonce := each.nonce + 1;
-    is_done := looked < batch;
-    continue when each.mined_at is null or each.mined_at >= ended_before or exists (select 1 from transaction_calls c
-      join authorizations a on a.payer = c.payer and a.nonce = c.nonce and a.asset = c.asset and a.network = c.network
-      left join refunds r on r.id = a.refund_id
-      where c.settler = of_settler and c.settler_nonce = each.nonce and c.network = of_network
-        and ((a.is_credited or a.state in ('rejected', 'dead')) and not r.is_watched
-          and (r.status in ('FAILED', 'CANCELED') or (r.status = 'COMPLETED' and r.finality = 'finalized'))
-          and greatest(r.created_at, r.completed_at, r.ended_at) < ended_before) is not true);
-    perform open_transactions_month(each.created_at);
-    with gone as (delete from transaction_calls where settler = of_settler and settler_nonce = each.nonce
-        and network = of_network returning *)
-      insert into archived_transaction_calls select gone.*, each.created_at from gone;
-    with gone as (delete from broadcasts where network = of_network and settler = of_settler and nonce = each.nonce
-        returning *)
-      insert into archived_broadcasts select gone.*, each.created_at from gone;
-    with gone as (delete from transactions where network = of_network and settler = of_settler and nonce = each.nonce
-        returning *)
-      insert into archived_transactions select * from gone;
-    moved := moved + 1;
-    months := months || date_trunc('month', each.created_at, 'UTC');
-  end loop;
-  perform note_arrival(month) from (select distinct unnest(months) as month order by 1) m;
-  return next;
-end $$;
-
-CREATE FUNCTION public.bring_back(ids text[]) RETURNS integer
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
-    SET enable_seqscan TO 'off'
-    SET enable_hashjoin TO 'off'
-    SET enable_mergejoin TO 'off'
-    SET enable_material TO 'off'
-    AS $$
-declare
-  found_ids text[];
-  each record;
-begin
-  perform pg_advisory_xact_lock_shared(402402403, 30);
-  found_ids := array(select id from archived_checkouts where id = any(ids) order by id for update);
-  if cardinality(found_ids) = 0 then return 0; end if;
-  with gone as (delete from archived_checkouts where id = any(found_ids) returning *)
-    insert into checkouts select * from gone;
-  with gone as (delete from archived_events where checkout_id = any(found_ids) returning *)
-    insert into events overriding system value select * from gone;
-  -- A key that did not pay may have been claimed again since, for another checkout. The one that paid stays, else the
-  -- newer one.
-  delete from authorizations a using archived_authorizations b
-    where b.checkout_id = any(found_ids) and b.is_credited
-      and a.payer = b.payer and a.nonce = b.nonce and a.asset = b.asset and a.network = b.network
-      and a.state in ('rejected', 'dead') and not a.is_credited;
-  with gone as (delete from archived_authorizations where checkout_id = any(found_ids) returning *)
-    insert into authorizations select * from gone on conflict (payer, nonce, asset, network) do nothing;
-  with gone as (delete from archived_credits where checkout_id = any(found_ids) returning *)
-    insert into credits select * from gone;
-  with gone as (delete from archived_reserved_amounts where checkout_id = any(found_ids) returning *)
-    insert into reserved_amounts select * from gone;
-  with gone as (delete from archived_pasted_transactions where checkout_id = any(found_ids) returning *)
-    insert into pasted_transactions select * from gone;
-  with gone as (delete from archived_payment_hints where checkout_id = any(found_ids) returning *)
-    insert into payment_hints select * from gone;
-  -- With what was sent for them.
-  for each in
-    select distinct c.network, c.settler, c.settler_nonce as nonce
-    from (select * from authorizations where checkout_id = any(found_ids) and state in ('claimed', 'sent')
-      union all select * from authorizations where checkout_id = any(found_ids) and state in ('rejected', 'dead')) a
-    join archived_transaction_calls c on c.nonce = a.nonce and c.payer = a.payer and c.asset = a.asset
-      and c.network = a.network
-    order by 1, 2, 3
-  loop
-    with gone as (delete from archived_transactions where network = each.network and settler = each.settler
-        and nonce = each.nonce returning *)
-      insert into transactions select * from gone;
-    with gone as (delete from archived_broadcasts where network = each.network and settler = each.settler
-        and nonce = each.nonce returning *)
-      insert into broadcasts select hash, network, settler, nonce, bytes, created_at, first_sent_at, last_sent_at,
-        taken_at, unfunded_at, refusal from gone;
-    with gone as (delete from archived_transaction_calls where settler = each.settler
-        and settler_nonce = each.nonce and network = each.network returning *)
-      insert into transaction_calls select network, settler, settler_nonce, place, asset, payer, nonce from gone;
-  end loop;
-  return cardinality(found_ids);
-end $$;
-
 CREATE FUNCTION public.clock() RETURNS timestamp with time zone
     LANGUAGE sql STABLE
     AS $$
   select now() + coalesce(nullif(current_setting('farthing.clock_offset', true), ''), '0')::interval
 $$;
 
-CREATE FUNCTION public.first_checkout_at(like_id text, at timestamp with time zone) RETURNS text
-    LANGUAGE sql STABLE STRICT
+CREATE FUNCTION public.credit_key(network text, transaction_hash text, asset text, payer text, pay_to text, amount numeric, "position" integer) RETURNS bytea
+    LANGUAGE sql IMMUTABLE
     AS $$
-  select substr(like_id, 1, 5) || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz',
-    (div((extract(epoch from at) * 1000)::bigint, power(32::numeric, 10 - i))::bigint % 32)::integer + 1, 1), '' order by i)
-    || repeat('0', 16)
-  from generate_series(1, 10) as i
+  select sha256(convert_to(concat_ws(' ', 'transfer', network, transaction_hash, asset, payer, pay_to, amount::text,
+    "position"::text), 'UTF8'))
 $$;
+
+CREATE FUNCTION public.delete_over(after_id text, before_id text, days integer, batch integer) RETURNS TABLE(looked integer, deleted integer, last_id text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+declare
+  ended_before constant timestamptz := clock() - make_interval(days => greatest(days, 90));
+  ids text[];
+  each record;
+begin
+  if exists (select 1 from restores where finished_at is null) or not pg_try_advisory_xact_lock(402402403, 42) then
+    return;
+  end if;
+  -- Whoever changes anything about a checkout holds its row.
+  ids := array(select c.id from checkouts c where c.id > after_id and c.id < before_id
+    and c.status in ('COMPLETED', 'EXPIRED', 'CANCELED') order by c.id limit batch for update skip locked);
+  looked := cardinality(ids);
+  last_id := ids[looked];
+  -- Read after the rows are locked, so nothing here can change any more.
+  ids := array(select list_over(ids, ended_before));
+  deleted := cardinality(ids);
+  if deleted > 0 then
+    delete from payment_hints where checkout_id = any(ids);
+    delete from pasted_transactions where checkout_id = any(ids);
+    delete from reserved_amounts where checkout_id = any(ids);
+    -- What the chain took back for good is not money that came: should it come after all, it counts as new.
+    with gone as (delete from credits where checkout_id = any(ids) returning *),
+      notes as (delete from payment_notes where payment_id in (select payment_id from gone))
+      insert into kept_credits (key, payment_id, outcome)
+      select x.key, g.payment_id, case when g.disposition = 'exact' then 'exact'
+        when g.accepted_at is not null then 'accepted' else 'dismissed' end
+      from gone g cross join lateral (values
+        (credit_key(g.network, g.transaction_hash, g.asset, g.payer, g.pay_to, g.amount, g.position)),
+        (nonce_key(g.network, g.asset, g.payer, g.nonce))) as x (key)
+      where g.orphaned_at is null and x.key is not null on conflict do nothing;
+    -- A settler's transaction goes with the last of the payments that it carried. One that carried a refund stays.
+    for each in
+      with gone as (
+        delete from authorizations where checkout_id = any(ids) and state in ('claimed', 'sent') returning *
+      ), ended as (
+        delete from authorizations where checkout_id = any(ids) and state in ('rejected', 'dead') returning *
+      )
+      select distinct s.network, s.settler, s.settler_nonce as nonce from (select * from gone union all select * from ended) a
+      join transaction_calls s on s.nonce = a.nonce and s.payer = a.payer and s.asset = a.asset and s.network = a.network
+    loop
+      continue when exists (select 1 from transaction_calls s join authorizations a on a.payer = s.payer
+        and a.nonce = s.nonce and a.asset = s.asset and a.network = s.network
+        where s.settler = each.settler and s.settler_nonce = each.nonce and s.network = each.network);
+      delete from transaction_calls where settler = each.settler and settler_nonce = each.nonce and network = each.network;
+      delete from broadcasts where network = each.network and settler = each.settler and nonce = each.nonce;
+      delete from transactions where network = each.network and settler = each.settler and nonce = each.nonce;
+    end loop;
+    with gone as (delete from events where checkout_id = any(ids) returning store_id, sequence)
+      insert into truncated_logs as l (store_id, last_sequence)
+      select store_id, max(sequence) from gone group by store_id order by store_id
+      on conflict (store_id) do update set last_sequence = excluded.last_sequence
+        where l.last_sequence < excluded.last_sequence;
+    delete from checkouts where id = any(ids);
+  end if;
+  return next;
+end $$;
 
 CREATE FUNCTION public.follow_credit() RETURNS trigger
     LANGUAGE plpgsql
@@ -294,6 +163,55 @@ begin
   return new;
 end $$;
 
+CREATE FUNCTION public.list_over(ids text[], ended_before timestamp with time zone) RETURNS SETOF text
+    LANGUAGE sql STABLE
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
+    AS $$
+  select c.id from unnest(ids) as i (id) cross join lateral (select * from checkouts c where c.id = i.id offset 0) c
+  where c.status in ('COMPLETED', 'EXPIRED', 'CANCELED') and c.expires_at < ended_before
+    and not exists (select 1 from events e left join rollup_cursors u on u.store_id = e.store_id where e.checkout_id = c.id
+      and (e.sequence is null or e.created_at >= ended_before or e.sequence > coalesce(u.sequence, 0)))
+    and not exists (select 1 from events e join webhook_endpoints w on w.store_id = e.store_id
+      join deliveries d on d.endpoint_id = w.id and d.event_id = e.id where e.checkout_id = c.id)
+    and not exists (select 1 from credits k where k.checkout_id = c.id and (
+      coalesce(k.orphaned_at, k.included_at) >= ended_before or k.finalized_at >= ended_before
+      or k.accepted_at >= ended_before or k.dismissed_at >= ended_before
+      or case when k.orphaned_at is null then k.finalized_at is null or k.witnessed_at is null
+          or (k.disposition <> 'exact' and k.accepted_at is null and k.dismissed_at is null)
+        else k.reversed_at is null and not exists (select 1 from credits o where o.payment_id = k.payment_id
+          and o.checkout_id = k.checkout_id and o.orphaned_at is null) end))
+    and not exists (select 1 from authorizations a where a.checkout_id = c.id and a.state in ('claimed', 'sent')
+      and (not a.is_credited or greatest(a.claimed_at, a.failed_at) >= ended_before))
+    -- A signature that was never sent is dead once its time has passed. Solana counts it in blocks, which are fewer.
+    and not exists (select 1 from authorizations a where a.checkout_id = c.id and a.state in ('rejected', 'dead')
+      and (greatest(a.claimed_at, a.resolved_at, a.failed_at) >= ended_before
+        or (not a.is_credited and a.valid_before >= extract(epoch from ended_before))))
+    -- What was sent for it has its outcome. A key may have been claimed for it in either group of states.
+    and not exists (select 1 from (
+        select * from authorizations where checkout_id = c.id and state in ('claimed', 'sent')
+        union all select * from authorizations where checkout_id = c.id and state in ('rejected', 'dead')) a
+      join transaction_calls s on s.nonce = a.nonce and s.payer = a.payer and s.asset = a.asset and s.network = a.network
+      join transactions t on t.network = s.network and t.settler = s.settler and t.nonce = s.settler_nonce
+      where t.mined_at is null or t.mined_at >= ended_before)
+    and not exists (select 1 from reserved_amounts r where r.checkout_id = c.id
+      and (r.freed_at is null or r.freed_at >= ended_before))
+    and not exists (select 1 from pasted_transactions p where p.checkout_id = c.id
+      and (p.outcome = 'looking' or p.pasted_at >= ended_before))
+    -- A store sees what money without a checkout may have been meant for, for as long as it has none.
+    and not exists (select 1 from payment_hints h join credits k on k.payment_id = h.payment_id
+      and k.checkout_id is null where h.checkout_id = c.id)
+    and not exists (select 1 from refunds r where r.checkout_id = c.id and (r.is_watched
+      or r.status in ('REQUESTED', 'SIGNED', 'SENT') or (r.status = 'COMPLETED' and r.finality is distinct from 'finalized')
+      or greatest(r.created_at, r.completed_at, r.ended_at) >= ended_before))
+    and not exists (select 1 from decisions d where d.decided_at is null and (d.checkout_id = c.id
+      or d.payment_id in (select k.payment_id from credits k where k.checkout_id = c.id)))
+  order by c.id
+$$;
+
 CREATE FUNCTION public.needs_owner(of_store text) RETURNS boolean
     LANGUAGE sql STABLE
     SET search_path TO 'public', 'pg_temp'
@@ -303,62 +221,12 @@ CREATE FUNCTION public.needs_owner(of_store text) RETURNS boolean
   from stores s where s.id = of_store
 $$;
 
-CREATE FUNCTION public.note_arrival(at timestamp with time zone) RETURNS void
-    LANGUAGE sql
-    SET search_path TO 'public', 'pg_temp'
-    SET "TimeZone" TO 'UTC'
+CREATE FUNCTION public.nonce_key(network text, asset text, payer text, nonce text) RETURNS bytea
+    LANGUAGE sql IMMUTABLE
     AS $$
-  insert into archived_months as m (month, arrivals) values (to_char(at, 'YYYY-MM'), 1)
-  on conflict (month) do update set arrivals = m.arrivals + 1
+  select case when nonce is not null
+    then sha256(convert_to(concat_ws(' ', 'nonce', network, asset, payer, nonce), 'UTF8')) end
 $$;
-
-CREATE FUNCTION public.open_archive_month(of_checkout text) RETURNS boolean
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
-    SET "TimeZone" TO 'UTC'
-    AS $_$
-declare
-  month timestamptz;
-  each text;
-  made text;
-begin
-  if of_checkout !~ '^ch_[0-9a-z]{2}[0-9a-hjkmnp-tv-z]{26}$' then raise 'not a checkout: %', of_checkout; end if;
-  month := date_trunc('month', time_of_checkout(of_checkout));
-  if month > clock() then raise 'a month to come: %', month; end if;
-  if to_regclass('archived_checkouts_' || to_char(month, 'YYYY_MM')) is not null then return false; end if;
-  -- One at a time: of two that come together, the second finds it made.
-  lock table archived_checkouts in share update exclusive mode;
-  if to_regclass('archived_checkouts_' || to_char(month, 'YYYY_MM')) is not null then return false; end if;
-  if not exists (select 1 from checkouts where id = of_checkout) then raise 'no such checkout: %', of_checkout; end if;
-  foreach each in array array['archived_checkouts', 'archived_events', 'archived_credits', 'archived_authorizations',
-    'archived_reserved_amounts', 'archived_pasted_transactions', 'archived_payment_hints']
-  loop
-    made := each || '_' || to_char(month, 'YYYY_MM');
-    execute format('create table %I (like %I)', made, each);
-    execute format('alter table %I attach partition %I for values from (%L) to (%L)', each, made,
-      first_checkout_at(of_checkout, month), first_checkout_at(of_checkout, month + interval '1 month'));
-  end loop;
-  return true;
-end $_$;
-
-CREATE FUNCTION public.open_transactions_month(of_time timestamp with time zone) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
-    SET "TimeZone" TO 'UTC'
-    AS $$
-declare
-  month constant timestamptz := date_trunc('month', of_time);
-  each text;
-  made text;
-begin
-  if to_regclass('archived_transactions_' || to_char(month, 'YYYY_MM')) is not null then return; end if;
-  foreach each in array array['archived_transactions', 'archived_transaction_calls', 'archived_broadcasts'] loop
-    made := each || '_' || to_char(month, 'YYYY_MM');
-    execute format('create table %I (like %I)', made, each);
-    execute format('alter table %I attach partition %I for values from (%L) to (%L)', each, made, month,
-      month + interval '1 month');
-  end loop;
-end $$;
 
 CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time zone, in_mode text) RETURNS TABLE(store_id text, may_decide boolean)
     LANGUAGE sql STABLE
@@ -383,13 +251,6 @@ CREATE FUNCTION public.payment_right(of_store text, paid_to text, paid_at timest
   select o.may_decide from payment_owners(paid_to, paid_at, in_mode) o where o.store_id = of_store
 $$;
 
-CREATE FUNCTION public.time_of_checkout(id text) RETURNS timestamp with time zone
-    LANGUAGE sql IMMUTABLE STRICT
-    AS $$
-  select to_timestamp(sum((strpos('0123456789abcdefghjkmnpqrstvwxyz', substr(id, 5 + i, 1)) - 1)
-    * power(32::numeric, 10 - i)) / 1000.0) from generate_series(1, 10) as i
-$$;
-
 CREATE TABLE public.alert_cursors (
     store_id text NOT NULL COLLATE pg_catalog."C",
     sequence bigint NOT NULL,
@@ -397,34 +258,19 @@ CREATE TABLE public.alert_cursors (
     told_at timestamp with time zone
 );
 
-CREATE TABLE public.archived_authorizations (
-    network text NOT NULL COLLATE pg_catalog."C",
-    asset text NOT NULL COLLATE pg_catalog."C",
-    payer text NOT NULL COLLATE pg_catalog."C",
-    nonce text NOT NULL COLLATE pg_catalog."C",
-    checkout_id text NOT NULL COLLATE pg_catalog."C",
-    store_id text COLLATE pg_catalog."C",
-    state text NOT NULL,
-    pay_to text NOT NULL COLLATE pg_catalog."C",
-    amount numeric(78,0) NOT NULL,
-    valid_after numeric(78,0) NOT NULL,
-    valid_before numeric(78,0) NOT NULL,
-    signature bytea NOT NULL,
-    reason text,
-    claimed_at timestamp with time zone NOT NULL,
-    sends integer NOT NULL,
-    is_contract boolean NOT NULL,
-    spent_block_number bigint,
-    spent_block_hash text COLLATE pg_catalog."C",
-    spent_reason text,
-    payment_identifier text COLLATE pg_catalog."C",
-    resolved_at timestamp with time zone,
-    is_credited boolean NOT NULL,
-    settler text COLLATE pg_catalog."C",
-    failed_at timestamp with time zone,
-    refund_id text COLLATE pg_catalog."C"
-)
-PARTITION BY RANGE (checkout_id);
+CREATE TABLE public.api_keys (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    secret_hash bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    label text,
+    scopes text[],
+    addresses text[] DEFAULT '{}'::text[] NOT NULL,
+    last_used_at timestamp with time zone,
+    CONSTRAINT api_keys_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
+);
 
 CREATE TABLE public.authorizations (
     network text NOT NULL COLLATE pg_catalog."C",
@@ -459,76 +305,14 @@ CREATE TABLE public.authorizations (
 )
 WITH (fillfactor='50');
 
-CREATE VIEW public.all_authorizations WITH (security_invoker='true') AS
- SELECT authorizations.network,
-    authorizations.asset,
-    authorizations.payer,
-    authorizations.nonce,
-    authorizations.checkout_id,
-    authorizations.store_id,
-    authorizations.state,
-    authorizations.pay_to,
-    authorizations.amount,
-    authorizations.valid_after,
-    authorizations.valid_before,
-    authorizations.signature,
-    authorizations.reason,
-    authorizations.claimed_at,
-    authorizations.sends,
-    authorizations.is_contract,
-    authorizations.spent_block_number,
-    authorizations.spent_block_hash,
-    authorizations.spent_reason,
-    authorizations.payment_identifier,
-    authorizations.resolved_at,
-    authorizations.is_credited,
-    authorizations.settler,
-    authorizations.failed_at,
-    authorizations.refund_id
-   FROM public.authorizations
-UNION ALL
- SELECT archived_authorizations.network,
-    archived_authorizations.asset,
-    archived_authorizations.payer,
-    archived_authorizations.nonce,
-    archived_authorizations.checkout_id,
-    archived_authorizations.store_id,
-    archived_authorizations.state,
-    archived_authorizations.pay_to,
-    archived_authorizations.amount,
-    archived_authorizations.valid_after,
-    archived_authorizations.valid_before,
-    archived_authorizations.signature,
-    archived_authorizations.reason,
-    archived_authorizations.claimed_at,
-    archived_authorizations.sends,
-    archived_authorizations.is_contract,
-    archived_authorizations.spent_block_number,
-    archived_authorizations.spent_block_hash,
-    archived_authorizations.spent_reason,
-    archived_authorizations.payment_identifier,
-    archived_authorizations.resolved_at,
-    archived_authorizations.is_credited,
-    archived_authorizations.settler,
-    archived_authorizations.failed_at,
-    archived_authorizations.refund_id
-   FROM public.archived_authorizations;
-
-CREATE TABLE public.archived_broadcasts (
-    hash text NOT NULL COLLATE pg_catalog."C",
+CREATE TABLE public.blocks (
     network text NOT NULL COLLATE pg_catalog."C",
-    settler text NOT NULL COLLATE pg_catalog."C",
-    nonce bigint NOT NULL,
-    bytes bytea NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    first_sent_at timestamp with time zone,
-    last_sent_at timestamp with time zone,
-    taken_at timestamp with time zone,
-    unfunded_at timestamp with time zone,
-    refusal text,
-    transaction_at timestamp with time zone NOT NULL
-)
-PARTITION BY RANGE (transaction_at);
+    number bigint NOT NULL,
+    hash text NOT NULL COLLATE pg_catalog."C",
+    parent_hash text NOT NULL COLLATE pg_catalog."C",
+    block_time timestamp with time zone NOT NULL,
+    told_by text[] DEFAULT '{}'::text[] NOT NULL
+);
 
 CREATE TABLE public.broadcasts (
     hash text NOT NULL COLLATE pg_catalog."C",
@@ -544,51 +328,24 @@ CREATE TABLE public.broadcasts (
     refusal text
 );
 
-CREATE VIEW public.all_broadcasts WITH (security_invoker='true') AS
- SELECT broadcasts.hash,
-    broadcasts.network,
-    broadcasts.settler,
-    broadcasts.nonce,
-    broadcasts.created_at,
-    broadcasts.first_sent_at,
-    broadcasts.last_sent_at,
-    broadcasts.taken_at,
-    broadcasts.unfunded_at,
-    broadcasts.refusal
-   FROM public.broadcasts
-UNION ALL
- SELECT archived_broadcasts.hash,
-    archived_broadcasts.network,
-    archived_broadcasts.settler,
-    archived_broadcasts.nonce,
-    archived_broadcasts.created_at,
-    archived_broadcasts.first_sent_at,
-    archived_broadcasts.last_sent_at,
-    archived_broadcasts.taken_at,
-    archived_broadcasts.unfunded_at,
-    archived_broadcasts.refusal
-   FROM public.archived_broadcasts;
+CREATE TABLE public.cell (
+    only_row boolean DEFAULT true NOT NULL,
+    tag text NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT cell_only_row_check CHECK (only_row),
+    CONSTRAINT cell_tag_check CHECK ((tag ~ '^[0-9a-z]{2}$'::text))
+);
 
-CREATE TABLE public.archived_checkouts (
-    id text NOT NULL COLLATE pg_catalog."C",
-    store_id text NOT NULL COLLATE pg_catalog."C",
-    order_id text NOT NULL COLLATE pg_catalog."C",
-    price_amount text NOT NULL,
-    price_currency text NOT NULL,
-    success_redirect_url text,
-    options json NOT NULL,
-    rate json,
-    finality text NOT NULL,
-    status text NOT NULL,
-    version integer NOT NULL,
-    created_at timestamp with time zone NOT NULL,
+CREATE TABLE public.challenges (
+    hash bytea NOT NULL,
+    purpose text NOT NULL,
+    browser_hash bytea NOT NULL,
+    subject_hash bytea NOT NULL,
     expires_at timestamp with time zone NOT NULL,
-    page_version integer NOT NULL,
-    cancel_url text,
-    description text,
-    metadata json
-)
-PARTITION BY RANGE (id);
+    CONSTRAINT challenges_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
+    CONSTRAINT challenges_hash_check CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT challenges_purpose_check CHECK ((purpose = ANY (ARRAY['sign_in'::text, 'sign_up'::text, 'enrol'::text, 'add_passkey'::text, 'confirm'::text, 'oidc'::text]))),
+    CONSTRAINT challenges_subject_hash_check CHECK ((octet_length(subject_hash) = 32))
+);
 
 CREATE TABLE public.checkouts (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -615,78 +372,6 @@ CREATE TABLE public.checkouts (
     CONSTRAINT checkouts_status_check CHECK ((status = ANY (ARRAY['OPEN'::text, 'PROCESSING'::text, 'COMPLETED'::text, 'EXPIRED'::text, 'CANCELED'::text]))),
     CONSTRAINT checkouts_version_check CHECK ((version >= 1))
 );
-
-CREATE VIEW public.all_checkouts WITH (security_invoker='true') AS
- SELECT checkouts.id,
-    checkouts.store_id,
-    checkouts.order_id,
-    checkouts.price_amount,
-    checkouts.price_currency,
-    checkouts.success_redirect_url,
-    checkouts.options,
-    checkouts.rate,
-    checkouts.finality,
-    checkouts.status,
-    checkouts.version,
-    checkouts.created_at,
-    checkouts.expires_at,
-    checkouts.page_version,
-    checkouts.cancel_url,
-    checkouts.description,
-    checkouts.metadata
-   FROM public.checkouts
-UNION ALL
- SELECT archived_checkouts.id,
-    archived_checkouts.store_id,
-    archived_checkouts.order_id,
-    archived_checkouts.price_amount,
-    archived_checkouts.price_currency,
-    archived_checkouts.success_redirect_url,
-    archived_checkouts.options,
-    archived_checkouts.rate,
-    archived_checkouts.finality,
-    archived_checkouts.status,
-    archived_checkouts.version,
-    archived_checkouts.created_at,
-    archived_checkouts.expires_at,
-    archived_checkouts.page_version,
-    archived_checkouts.cancel_url,
-    archived_checkouts.description,
-    archived_checkouts.metadata
-   FROM public.archived_checkouts;
-
-CREATE TABLE public.archived_credits (
-    network text NOT NULL COLLATE pg_catalog."C",
-    block_hash text NOT NULL COLLATE pg_catalog."C",
-    log_index integer NOT NULL,
-    payment_id text NOT NULL COLLATE pg_catalog."C",
-    block_number bigint NOT NULL,
-    block_time timestamp with time zone NOT NULL,
-    transaction_hash text NOT NULL COLLATE pg_catalog."C",
-    "position" integer NOT NULL,
-    asset text NOT NULL COLLATE pg_catalog."C",
-    payer text NOT NULL COLLATE pg_catalog."C",
-    nonce text COLLATE pg_catalog."C",
-    pay_to text NOT NULL COLLATE pg_catalog."C",
-    amount numeric(78,0) NOT NULL,
-    store_id text COLLATE pg_catalog."C",
-    checkout_id text NOT NULL COLLATE pg_catalog."C",
-    disposition text NOT NULL,
-    first_seen_block_time timestamp with time zone NOT NULL,
-    included_at timestamp with time zone NOT NULL,
-    safe_at timestamp with time zone,
-    finalized_at timestamp with time zone,
-    reversed_at timestamp with time zone,
-    orphaned_at timestamp with time zone,
-    announced text,
-    accepted_at timestamp with time zone,
-    dismissed_at timestamp with time zone,
-    sender text COLLATE pg_catalog."C",
-    sender_nonce bigint,
-    witnessed_at timestamp with time zone,
-    counts boolean NOT NULL
-)
-PARTITION BY RANGE (checkout_id);
 
 CREATE TABLE public.credits (
     network text NOT NULL COLLATE pg_catalog."C",
@@ -724,350 +409,6 @@ CREATE TABLE public.credits (
     CONSTRAINT credits_position_check CHECK (("position" >= 0))
 )
 WITH (fillfactor='50');
-
-CREATE VIEW public.all_credits WITH (security_invoker='true') AS
- SELECT credits.network,
-    credits.block_hash,
-    credits.log_index,
-    credits.payment_id,
-    credits.block_number,
-    credits.block_time,
-    credits.transaction_hash,
-    credits."position",
-    credits.asset,
-    credits.payer,
-    credits.nonce,
-    credits.pay_to,
-    credits.amount,
-    credits.store_id,
-    credits.checkout_id,
-    credits.disposition,
-    credits.first_seen_block_time,
-    credits.included_at,
-    credits.safe_at,
-    credits.finalized_at,
-    credits.reversed_at,
-    credits.orphaned_at,
-    credits.announced,
-    credits.accepted_at,
-    credits.dismissed_at,
-    credits.sender,
-    credits.sender_nonce,
-    credits.witnessed_at,
-    credits.counts
-   FROM public.credits
-UNION ALL
- SELECT archived_credits.network,
-    archived_credits.block_hash,
-    archived_credits.log_index,
-    archived_credits.payment_id,
-    archived_credits.block_number,
-    archived_credits.block_time,
-    archived_credits.transaction_hash,
-    archived_credits."position",
-    archived_credits.asset,
-    archived_credits.payer,
-    archived_credits.nonce,
-    archived_credits.pay_to,
-    archived_credits.amount,
-    archived_credits.store_id,
-    archived_credits.checkout_id,
-    archived_credits.disposition,
-    archived_credits.first_seen_block_time,
-    archived_credits.included_at,
-    archived_credits.safe_at,
-    archived_credits.finalized_at,
-    archived_credits.reversed_at,
-    archived_credits.orphaned_at,
-    archived_credits.announced,
-    archived_credits.accepted_at,
-    archived_credits.dismissed_at,
-    archived_credits.sender,
-    archived_credits.sender_nonce,
-    archived_credits.witnessed_at,
-    archived_credits.counts
-   FROM public.archived_credits;
-
-CREATE TABLE public.archived_events (
-    id text NOT NULL COLLATE pg_catalog."C",
-    store_id text NOT NULL COLLATE pg_catalog."C",
-    "position" bigint NOT NULL,
-    sequence bigint,
-    type text NOT NULL,
-    checkout_id text NOT NULL COLLATE pg_catalog."C",
-    checkout_version integer,
-    data json NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    actor json
-)
-PARTITION BY RANGE (checkout_id);
-
-CREATE TABLE public.events (
-    id text NOT NULL COLLATE pg_catalog."C",
-    store_id text NOT NULL COLLATE pg_catalog."C",
-    "position" bigint NOT NULL,
-    sequence bigint,
-    type text NOT NULL,
-    checkout_id text COLLATE pg_catalog."C",
-    checkout_version integer,
-    data json NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    actor json,
-    CONSTRAINT events_check CHECK (((checkout_id IS NULL) = (checkout_version IS NULL)))
-);
-
-CREATE VIEW public.all_events WITH (security_invoker='true') AS
- SELECT events.id,
-    events.store_id,
-    events."position",
-    events.sequence,
-    events.type,
-    events.checkout_id,
-    events.checkout_version,
-    events.data,
-    events.created_at,
-    events.actor
-   FROM public.events
-UNION ALL
- SELECT archived_events.id,
-    archived_events.store_id,
-    archived_events."position",
-    archived_events.sequence,
-    archived_events.type,
-    archived_events.checkout_id,
-    archived_events.checkout_version,
-    archived_events.data,
-    archived_events.created_at,
-    archived_events.actor
-   FROM public.archived_events;
-
-CREATE TABLE public.archived_pasted_transactions (
-    checkout_id text NOT NULL COLLATE pg_catalog."C",
-    network text NOT NULL COLLATE pg_catalog."C",
-    transaction_hash text NOT NULL COLLATE pg_catalog."C",
-    pasted_at timestamp with time zone NOT NULL,
-    looked_at timestamp with time zone,
-    outcome text NOT NULL
-)
-PARTITION BY RANGE (checkout_id);
-
-CREATE TABLE public.pasted_transactions (
-    checkout_id text NOT NULL COLLATE pg_catalog."C",
-    network text NOT NULL COLLATE pg_catalog."C",
-    transaction_hash text NOT NULL COLLATE pg_catalog."C",
-    pasted_at timestamp with time zone NOT NULL,
-    looked_at timestamp with time zone,
-    outcome text DEFAULT 'looking'::text NOT NULL,
-    CONSTRAINT pasted_transactions_outcome_check CHECK ((outcome = ANY (ARRAY['looking'::text, 'applied'::text, 'hinted'::text, 'not_found'::text])))
-);
-
-CREATE VIEW public.all_pasted_transactions WITH (security_invoker='true') AS
- SELECT pasted_transactions.checkout_id,
-    pasted_transactions.network,
-    pasted_transactions.transaction_hash,
-    pasted_transactions.pasted_at,
-    pasted_transactions.looked_at,
-    pasted_transactions.outcome
-   FROM public.pasted_transactions
-UNION ALL
- SELECT archived_pasted_transactions.checkout_id,
-    archived_pasted_transactions.network,
-    archived_pasted_transactions.transaction_hash,
-    archived_pasted_transactions.pasted_at,
-    archived_pasted_transactions.looked_at,
-    archived_pasted_transactions.outcome
-   FROM public.archived_pasted_transactions;
-
-CREATE TABLE public.archived_payment_hints (
-    payment_id text NOT NULL COLLATE pg_catalog."C",
-    checkout_id text NOT NULL COLLATE pg_catalog."C",
-    disposition text NOT NULL,
-    created_at timestamp with time zone NOT NULL
-)
-PARTITION BY RANGE (checkout_id);
-
-CREATE TABLE public.payment_hints (
-    payment_id text NOT NULL COLLATE pg_catalog."C",
-    checkout_id text NOT NULL COLLATE pg_catalog."C",
-    disposition text NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    CONSTRAINT payment_hints_disposition_check CHECK ((disposition = ANY (ARRAY['late'::text, 'underpaid'::text, 'overpaid'::text, 'unmatched'::text])))
-);
-
-CREATE VIEW public.all_payment_hints WITH (security_invoker='true') AS
- SELECT payment_hints.payment_id,
-    payment_hints.checkout_id,
-    payment_hints.disposition,
-    payment_hints.created_at
-   FROM public.payment_hints
-UNION ALL
- SELECT archived_payment_hints.payment_id,
-    archived_payment_hints.checkout_id,
-    archived_payment_hints.disposition,
-    archived_payment_hints.created_at
-   FROM public.archived_payment_hints;
-
-CREATE TABLE public.archived_reserved_amounts (
-    checkout_id text NOT NULL COLLATE pg_catalog."C",
-    network text NOT NULL COLLATE pg_catalog."C",
-    asset text NOT NULL COLLATE pg_catalog."C",
-    pay_to text NOT NULL COLLATE pg_catalog."C",
-    amount numeric(78,0) NOT NULL,
-    after_block bigint NOT NULL,
-    reserved_at timestamp with time zone NOT NULL,
-    cools_until timestamp with time zone,
-    freed_at timestamp with time zone,
-    reference text COLLATE pg_catalog."C",
-    looked_at timestamp with time zone
-)
-PARTITION BY RANGE (checkout_id);
-
-CREATE TABLE public.reserved_amounts (
-    checkout_id text NOT NULL COLLATE pg_catalog."C",
-    network text NOT NULL COLLATE pg_catalog."C",
-    asset text NOT NULL COLLATE pg_catalog."C",
-    pay_to text NOT NULL COLLATE pg_catalog."C",
-    amount numeric(78,0) NOT NULL,
-    after_block bigint NOT NULL,
-    reserved_at timestamp with time zone NOT NULL,
-    cools_until timestamp with time zone,
-    freed_at timestamp with time zone,
-    reference text COLLATE pg_catalog."C",
-    looked_at timestamp with time zone,
-    CONSTRAINT reserved_amounts_amount_check CHECK ((amount > (0)::numeric))
-);
-
-CREATE VIEW public.all_reserved_amounts WITH (security_invoker='true') AS
- SELECT reserved_amounts.checkout_id,
-    reserved_amounts.network,
-    reserved_amounts.asset,
-    reserved_amounts.pay_to,
-    reserved_amounts.amount,
-    reserved_amounts.after_block,
-    reserved_amounts.reserved_at,
-    reserved_amounts.cools_until,
-    reserved_amounts.freed_at,
-    reserved_amounts.reference,
-    reserved_amounts.looked_at
-   FROM public.reserved_amounts
-UNION ALL
- SELECT archived_reserved_amounts.checkout_id,
-    archived_reserved_amounts.network,
-    archived_reserved_amounts.asset,
-    archived_reserved_amounts.pay_to,
-    archived_reserved_amounts.amount,
-    archived_reserved_amounts.after_block,
-    archived_reserved_amounts.reserved_at,
-    archived_reserved_amounts.cools_until,
-    archived_reserved_amounts.freed_at,
-    archived_reserved_amounts.reference,
-    archived_reserved_amounts.looked_at
-   FROM public.archived_reserved_amounts;
-
-CREATE TABLE public.archived_transaction_calls (
-    network text NOT NULL COLLATE pg_catalog."C",
-    settler text NOT NULL COLLATE pg_catalog."C",
-    settler_nonce bigint NOT NULL,
-    place integer NOT NULL,
-    asset text NOT NULL COLLATE pg_catalog."C",
-    payer text NOT NULL COLLATE pg_catalog."C",
-    nonce text NOT NULL COLLATE pg_catalog."C",
-    transaction_at timestamp with time zone NOT NULL
-)
-PARTITION BY RANGE (transaction_at);
-
-CREATE TABLE public.transaction_calls (
-    network text NOT NULL COLLATE pg_catalog."C",
-    settler text NOT NULL COLLATE pg_catalog."C",
-    settler_nonce bigint NOT NULL,
-    place integer NOT NULL,
-    asset text NOT NULL COLLATE pg_catalog."C",
-    payer text NOT NULL COLLATE pg_catalog."C",
-    nonce text NOT NULL COLLATE pg_catalog."C",
-    CONSTRAINT transaction_calls_place_check CHECK ((place >= 0))
-);
-
-CREATE VIEW public.all_transaction_calls WITH (security_invoker='true') AS
- SELECT transaction_calls.network,
-    transaction_calls.settler,
-    transaction_calls.settler_nonce,
-    transaction_calls.place,
-    transaction_calls.asset,
-    transaction_calls.payer,
-    transaction_calls.nonce
-   FROM public.transaction_calls
-UNION ALL
- SELECT archived_transaction_calls.network,
-    archived_transaction_calls.settler,
-    archived_transaction_calls.settler_nonce,
-    archived_transaction_calls.place,
-    archived_transaction_calls.asset,
-    archived_transaction_calls.payer,
-    archived_transaction_calls.nonce
-   FROM public.archived_transaction_calls;
-
-CREATE TABLE public.api_keys (
-    id text NOT NULL COLLATE pg_catalog."C",
-    store_id text NOT NULL COLLATE pg_catalog."C",
-    secret_hash bytea NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    expires_at timestamp with time zone,
-    revoked_at timestamp with time zone,
-    label text,
-    scopes text[],
-    addresses text[] DEFAULT '{}'::text[] NOT NULL,
-    last_used_at timestamp with time zone,
-    CONSTRAINT api_keys_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
-);
-
-CREATE TABLE public.archived_logs (
-    store_id text NOT NULL COLLATE pg_catalog."C",
-    last_sequence bigint NOT NULL
-);
-
-CREATE TABLE public.archived_months (
-    month text NOT NULL COLLATE pg_catalog."C",
-    arrivals bigint NOT NULL,
-    exported_arrivals bigint
-);
-
-CREATE TABLE public.archived_transactions (
-    network text NOT NULL COLLATE pg_catalog."C",
-    settler text NOT NULL COLLATE pg_catalog."C",
-    nonce bigint NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    mined_at timestamp with time zone,
-    cost_wei numeric(78,0)
-)
-PARTITION BY RANGE (created_at);
-
-CREATE TABLE public.blocks (
-    network text NOT NULL COLLATE pg_catalog."C",
-    number bigint NOT NULL,
-    hash text NOT NULL COLLATE pg_catalog."C",
-    parent_hash text NOT NULL COLLATE pg_catalog."C",
-    block_time timestamp with time zone NOT NULL,
-    told_by text[] DEFAULT '{}'::text[] NOT NULL
-);
-
-CREATE TABLE public.cell (
-    only_row boolean DEFAULT true NOT NULL,
-    tag text NOT NULL COLLATE pg_catalog."C",
-    CONSTRAINT cell_only_row_check CHECK (only_row),
-    CONSTRAINT cell_tag_check CHECK ((tag ~ '^[0-9a-z]{2}$'::text))
-);
-
-CREATE TABLE public.challenges (
-    hash bytea NOT NULL,
-    purpose text NOT NULL,
-    browser_hash bytea NOT NULL,
-    subject_hash bytea NOT NULL,
-    expires_at timestamp with time zone NOT NULL,
-    CONSTRAINT challenges_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
-    CONSTRAINT challenges_hash_check CHECK ((octet_length(hash) = 32)),
-    CONSTRAINT challenges_purpose_check CHECK ((purpose = ANY (ARRAY['sign_in'::text, 'sign_up'::text, 'enrol'::text, 'add_passkey'::text, 'confirm'::text, 'oidc'::text]))),
-    CONSTRAINT challenges_subject_hash_check CHECK ((octet_length(subject_hash) = 32))
-);
 
 CREATE TABLE public.decisions (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -1144,6 +485,20 @@ CREATE TABLE public.event_log (
     CONSTRAINT event_log_only_row_check CHECK (only_row)
 );
 
+CREATE TABLE public.events (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    "position" bigint NOT NULL,
+    sequence bigint,
+    type text NOT NULL,
+    checkout_id text COLLATE pg_catalog."C",
+    checkout_version integer,
+    data json NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    actor json,
+    CONSTRAINT events_check CHECK (((checkout_id IS NULL) = (checkout_version IS NULL)))
+);
+
 ALTER TABLE public.events ALTER COLUMN "position" ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME public.events_position_seq
     START WITH 1
@@ -1218,6 +573,13 @@ CREATE TABLE public.invitations (
     CONSTRAINT invitations_token_hash_check CHECK ((octet_length(token_hash) = 32))
 );
 
+CREATE TABLE public.kept_credits (
+    key bytea NOT NULL,
+    payment_id text NOT NULL COLLATE pg_catalog."C",
+    outcome text NOT NULL,
+    CONSTRAINT kept_credits_outcome_check CHECK ((outcome = ANY (ARRAY['exact'::text, 'accepted'::text, 'dismissed'::text])))
+);
+
 CREATE TABLE public.mail_counts (
     store_id text NOT NULL COLLATE pg_catalog."C",
     kind text NOT NULL COLLATE pg_catalog."C",
@@ -1290,6 +652,24 @@ CREATE TABLE public.passkeys (
     created_at timestamp with time zone NOT NULL,
     last_used_at timestamp with time zone,
     CONSTRAINT passkeys_counter_check CHECK ((counter >= 0))
+);
+
+CREATE TABLE public.pasted_transactions (
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    network text NOT NULL COLLATE pg_catalog."C",
+    transaction_hash text NOT NULL COLLATE pg_catalog."C",
+    pasted_at timestamp with time zone NOT NULL,
+    looked_at timestamp with time zone,
+    outcome text DEFAULT 'looking'::text NOT NULL,
+    CONSTRAINT pasted_transactions_outcome_check CHECK ((outcome = ANY (ARRAY['looking'::text, 'applied'::text, 'hinted'::text, 'not_found'::text])))
+);
+
+CREATE TABLE public.payment_hints (
+    payment_id text NOT NULL COLLATE pg_catalog."C",
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    disposition text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT payment_hints_disposition_check CHECK ((disposition = ANY (ARRAY['late'::text, 'underpaid'::text, 'overpaid'::text, 'unmatched'::text])))
 );
 
 CREATE TABLE public.payment_notes (
@@ -1390,6 +770,21 @@ CREATE TABLE public.refunds (
     CONSTRAINT refunds_way_check CHECK ((way = ANY (ARRAY['signed'::text, 'sent'::text])))
 )
 WITH (fillfactor='80');
+
+CREATE TABLE public.reserved_amounts (
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    network text NOT NULL COLLATE pg_catalog."C",
+    asset text NOT NULL COLLATE pg_catalog."C",
+    pay_to text NOT NULL COLLATE pg_catalog."C",
+    amount numeric(78,0) NOT NULL,
+    after_block bigint NOT NULL,
+    reserved_at timestamp with time zone NOT NULL,
+    cools_until timestamp with time zone,
+    freed_at timestamp with time zone,
+    reference text COLLATE pg_catalog."C",
+    looked_at timestamp with time zone,
+    CONSTRAINT reserved_amounts_amount_check CHECK ((amount > (0)::numeric))
+);
 
 CREATE TABLE public.restores (
     network text NOT NULL COLLATE pg_catalog."C",
@@ -1532,6 +927,17 @@ CREATE TABLE public.token_accounts (
     creations integer DEFAULT 0 NOT NULL
 );
 
+CREATE TABLE public.transaction_calls (
+    network text NOT NULL COLLATE pg_catalog."C",
+    settler text NOT NULL COLLATE pg_catalog."C",
+    settler_nonce bigint NOT NULL,
+    place integer NOT NULL,
+    asset text NOT NULL COLLATE pg_catalog."C",
+    payer text NOT NULL COLLATE pg_catalog."C",
+    nonce text NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT transaction_calls_place_check CHECK ((place >= 0))
+);
+
 CREATE TABLE public.transactions (
     network text NOT NULL COLLATE pg_catalog."C",
     settler text NOT NULL COLLATE pg_catalog."C",
@@ -1540,6 +946,11 @@ CREATE TABLE public.transactions (
     mined_at timestamp with time zone,
     cost_wei numeric(78,0),
     CONSTRAINT transactions_nonce_check CHECK ((nonce >= 0))
+);
+
+CREATE TABLE public.truncated_logs (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    last_sequence bigint NOT NULL
 );
 
 CREATE TABLE public.wallet_changes (
@@ -1628,42 +1039,6 @@ ALTER TABLE ONLY public.alert_cursors
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.archived_authorizations
-    ADD CONSTRAINT archived_authorizations_pkey PRIMARY KEY (checkout_id, payer, nonce, asset, network);
-
-ALTER TABLE ONLY public.archived_broadcasts
-    ADD CONSTRAINT archived_broadcasts_pkey PRIMARY KEY (transaction_at, hash);
-
-ALTER TABLE ONLY public.archived_checkouts
-    ADD CONSTRAINT archived_checkouts_pkey PRIMARY KEY (id);
-
-ALTER TABLE ONLY public.archived_credits
-    ADD CONSTRAINT archived_credits_pkey PRIMARY KEY (checkout_id, block_hash, log_index, network);
-
-ALTER TABLE ONLY public.archived_events
-    ADD CONSTRAINT archived_events_pkey PRIMARY KEY (checkout_id, id);
-
-ALTER TABLE ONLY public.archived_logs
-    ADD CONSTRAINT archived_logs_pkey PRIMARY KEY (store_id);
-
-ALTER TABLE ONLY public.archived_months
-    ADD CONSTRAINT archived_months_pkey PRIMARY KEY (month);
-
-ALTER TABLE ONLY public.archived_pasted_transactions
-    ADD CONSTRAINT archived_pasted_transactions_pkey PRIMARY KEY (checkout_id, network, transaction_hash);
-
-ALTER TABLE ONLY public.archived_payment_hints
-    ADD CONSTRAINT archived_payment_hints_pkey PRIMARY KEY (checkout_id, payment_id);
-
-ALTER TABLE ONLY public.archived_reserved_amounts
-    ADD CONSTRAINT archived_reserved_amounts_pkey PRIMARY KEY (checkout_id, network, asset);
-
-ALTER TABLE ONLY public.archived_transaction_calls
-    ADD CONSTRAINT archived_transaction_calls_pkey PRIMARY KEY (transaction_at, settler, settler_nonce, network, place);
-
-ALTER TABLE ONLY public.archived_transactions
-    ADD CONSTRAINT archived_transactions_pkey PRIMARY KEY (created_at, network, settler, nonce);
-
 ALTER TABLE ONLY public.authorizations
     ADD CONSTRAINT authorizations_pkey PRIMARY KEY (payer, nonce, asset, network);
 
@@ -1732,6 +1107,9 @@ ALTER TABLE ONLY public.invitations
 
 ALTER TABLE ONLY public.invitations
     ADD CONSTRAINT invitations_token_hash_key UNIQUE (token_hash);
+
+ALTER TABLE ONLY public.kept_credits
+    ADD CONSTRAINT kept_credits_pkey PRIMARY KEY (key);
 
 ALTER TABLE ONLY public.mail_counts
     ADD CONSTRAINT mail_counts_pkey PRIMARY KEY (store_id, kind);
@@ -1835,6 +1213,9 @@ ALTER TABLE ONLY public.transaction_calls
 ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_pkey PRIMARY KEY (network, settler, nonce);
 
+ALTER TABLE ONLY public.truncated_logs
+    ADD CONSTRAINT truncated_logs_pkey PRIMARY KEY (store_id);
+
 ALTER TABLE ONLY public.wallet_changes
     ADD CONSTRAINT wallet_changes_pkey PRIMARY KEY (id);
 
@@ -1845,44 +1226,6 @@ ALTER TABLE ONLY public.webhook_endpoints
     ADD CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id);
 
 CREATE INDEX api_keys_by_store ON public.api_keys USING btree (store_id, id);
-
-CREATE INDEX archived_authorizations_by_identifier ON ONLY public.archived_authorizations USING btree (store_id, payment_identifier) WHERE (payment_identifier IS NOT NULL);
-
-CREATE INDEX archived_authorizations_by_key ON ONLY public.archived_authorizations USING btree (payer, nonce, asset, network);
-
-CREATE INDEX archived_broadcasts_by_hash ON ONLY public.archived_broadcasts USING btree (hash);
-
-CREATE INDEX archived_broadcasts_by_transaction ON ONLY public.archived_broadcasts USING btree (network, settler, nonce);
-
-CREATE INDEX archived_checkouts_by_order ON ONLY public.archived_checkouts USING btree (store_id, order_id, id);
-
-CREATE INDEX archived_checkouts_by_status ON ONLY public.archived_checkouts USING btree (store_id, status, id);
-
-CREATE INDEX archived_checkouts_by_store ON ONLY public.archived_checkouts USING btree (store_id, id);
-
-CREATE INDEX archived_credits_by_authorization ON ONLY public.archived_credits USING btree (nonce, payer, asset, network) WHERE (nonce IS NOT NULL);
-
-CREATE INDEX archived_credits_by_disposition ON ONLY public.archived_credits USING btree (store_id, disposition, payment_id) WHERE (disposition <> 'exact'::text);
-
-CREATE INDEX archived_credits_by_payer ON ONLY public.archived_credits USING btree (store_id, payer, payment_id);
-
-CREATE INDEX archived_credits_by_payment ON ONLY public.archived_credits USING btree (payment_id);
-
-CREATE INDEX archived_credits_by_sender ON ONLY public.archived_credits USING btree (sender) WHERE (sender IS NOT NULL);
-
-CREATE INDEX archived_credits_by_store ON ONLY public.archived_credits USING btree (store_id, payment_id);
-
-CREATE INDEX archived_credits_by_transaction ON ONLY public.archived_credits USING btree (transaction_hash);
-
-CREATE INDEX archived_events_by_id ON ONLY public.archived_events USING btree (id);
-
-CREATE INDEX archived_events_by_sequence ON ONLY public.archived_events USING btree (store_id, sequence);
-
-CREATE INDEX archived_transaction_calls_by_authorization ON ONLY public.archived_transaction_calls USING btree (nonce, payer, asset, network);
-
-CREATE INDEX archived_transaction_calls_by_key ON ONLY public.archived_transaction_calls USING btree (settler, settler_nonce, network);
-
-CREATE INDEX archived_transactions_by_key ON ONLY public.archived_transactions USING btree (network, settler, nonce);
 
 CREATE UNIQUE INDEX authorizations_by_identifier ON public.authorizations USING btree (store_id, payment_identifier) WHERE (payment_identifier IS NOT NULL);
 
@@ -2088,9 +1431,6 @@ ALTER TABLE ONLY public.alert_cursors
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
-ALTER TABLE ONLY public.archived_logs
-    ADD CONSTRAINT archived_logs_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
-
 ALTER TABLE ONLY public.authorizations
     ADD CONSTRAINT authorizations_refund_id_fkey FOREIGN KEY (refund_id) REFERENCES public.refunds(id);
 
@@ -2181,6 +1521,9 @@ ALTER TABLE ONLY public.store_gas
 ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_network_settler_fkey FOREIGN KEY (network, settler) REFERENCES public.settlers(network, address);
 
+ALTER TABLE ONLY public.truncated_logs
+    ADD CONSTRAINT truncated_logs_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
 ALTER TABLE ONLY public.wallet_changes
     ADD CONSTRAINT wallet_changes_next_id_fkey FOREIGN KEY (next_id) REFERENCES public.wallets(id);
 
@@ -2200,16 +1543,6 @@ ALTER TABLE ONLY public.webhook_endpoints
     ADD CONSTRAINT webhook_endpoints_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
 CREATE POLICY all_rows ON public.api_keys USING (true);
-
-CREATE POLICY all_rows ON public.archived_authorizations USING (true);
-
-CREATE POLICY all_rows ON public.archived_checkouts USING (true);
-
-CREATE POLICY all_rows ON public.archived_credits USING (true);
-
-CREATE POLICY all_rows ON public.archived_events USING (true);
-
-CREATE POLICY all_rows ON public.archived_logs USING (true);
 
 CREATE POLICY all_rows ON public.authorizations USING (true);
 
@@ -2243,6 +1576,8 @@ CREATE POLICY all_rows ON public.rollup_quarters USING (true);
 
 CREATE POLICY all_rows ON public.store_gas USING (true);
 
+CREATE POLICY all_rows ON public.truncated_logs USING (true);
+
 CREATE POLICY all_rows ON public.wallet_changes USING (true);
 
 CREATE POLICY all_rows ON public.wallets USING (true);
@@ -2250,16 +1585,6 @@ CREATE POLICY all_rows ON public.wallets USING (true);
 CREATE POLICY all_rows ON public.webhook_endpoints USING (true);
 
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE public.archived_authorizations ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE public.archived_checkouts ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE public.archived_credits ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE public.archived_events ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE public.archived_logs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.authorizations ENABLE ROW LEVEL SECURITY;
 
@@ -2286,16 +1611,6 @@ ALTER TABLE public.idempotency_keys ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.mail_counts ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY one_store ON public.api_keys AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
-
-CREATE POLICY one_store ON public.archived_authorizations AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
-
-CREATE POLICY one_store ON public.archived_checkouts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
-
-CREATE POLICY one_store ON public.archived_credits AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
-
-CREATE POLICY one_store ON public.archived_events AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
-
-CREATE POLICY one_store ON public.archived_logs AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.authorizations AS RESTRICTIVE TO farthing_console USING (((store_id = current_setting('farthing.store'::text, true)) OR ((store_id IS NULL) AND (nonce ~~ '0x66746872%'::text) AND (payer IN ( SELECT w.pay_to
    FROM public.wallets w))))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
@@ -2332,6 +1647,8 @@ CREATE POLICY one_store ON public.rollup_quarters AS RESTRICTIVE TO farthing_con
 
 CREATE POLICY one_store ON public.store_gas AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
+CREATE POLICY one_store ON public.truncated_logs AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
+
 CREATE POLICY one_store ON public.wallet_changes AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.wallets AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
@@ -2353,6 +1670,8 @@ ALTER TABLE public.rollup_quarters ENABLE ROW LEVEL SECURITY;
 CREATE POLICY serve_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_serve WITH CHECK (((sequence IS NULL) AND (type = ANY ('{checkout.created,checkout.processing,checkout.canceled,refund.requested,refund.claimed,refund.canceled,store.updated,wallet.registered,wallet.updated,wallet.retired,wallet.refused,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[]))));
 
 ALTER TABLE public.store_gas ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.truncated_logs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.wallet_changes ENABLE ROW LEVEL SECURITY;
 

@@ -1,4 +1,3 @@
-import { inBoth } from '../archive/archive.ts'
 import type { Database } from '../database/db.ts'
 import type { CheckoutId, StoreId } from '../ids.ts'
 import { type CreditRow, creditFromJson, creditJson, type RawCredit } from '../payments/credits/credit.ts'
@@ -39,8 +38,6 @@ export type CheckoutRange = {
   readonly from: string
   readonly before: string
   readonly limit: number
-  /** Ids from here on are not in the archive. */
-  readonly recent: string
 }
 
 export type CheckoutRows = {
@@ -55,7 +52,7 @@ export async function listCheckouts(
   filter: CheckoutFilter,
   range: CheckoutRange,
 ): Promise<CheckoutRows> {
-  const { found, endedAt } = await readRows<StoreColumns>(db, storeId, filter, range, storeColumns())
+  const { found, endedAt } = await readRows<StoreColumns>(db, storeId, filter, range, storeColumns)
   return { rows: found.map(toStoreRow), endedAt }
 }
 
@@ -92,9 +89,10 @@ export async function readCheckouts(
   storeId: StoreId,
   ids: readonly string[],
 ): Promise<Map<string, Checkout>> {
-  const sql = 'select * from checkouts where id = any($2) and (store_id = $1) is true'
-  let rows = await db.query<CheckoutRow>(sql, [storeId, ids])
-  if (rows.length < new Set(ids).size) rows = await db.query<CheckoutRow>(inBoth(sql), [storeId, ids])
+  const rows = await db.query<CheckoutRow>(
+    'select * from checkouts where id = any($2) and (store_id = $1) is true',
+    [storeId, ids],
+  )
   return new Map(rows.map((row) => [row.id, toCheckout(row)]))
 }
 
@@ -102,7 +100,7 @@ async function readRows<Row extends { readonly id: CheckoutId }>(
   db: Database,
   storeId: StoreId,
   filter: CheckoutFilter,
-  { from, before, limit, recent }: CheckoutRange,
+  { from, before, limit }: CheckoutRange,
   columns: string,
 ): Promise<{ readonly found: Row[]; readonly endedAt: CheckoutId | null }> {
   // Each combination of filters is a separate statement, so that each is planned for the right index.
@@ -128,11 +126,7 @@ async function readRows<Row extends { readonly id: CheckoutId }>(
            select c.*, row_number() over (order by c.id desc) as place from checkouts c
            where ${indexed.join(' and ')} order by c.id desc limit ${windowRows}
          ) c where (${others.join(' and ')}) or c.place = ${windowRows} order by c.id desc limit $4`
-  const query = (text: string) => db.query<Row & { matches: boolean; is_end: boolean }>(text, values)
-  let found = before <= recent ? await query(inBoth(sql)) : await query(sql)
-  const isFull = found.length === limit || found.some(({ is_end }) => is_end)
-  const end = isFull ? (found.at(-1)?.id ?? from) : from
-  if (before > recent && end < recent) found = await query(inBoth(sql))
+  const found = await db.query<Row & { matches: boolean; is_end: boolean }>(sql, values)
   return {
     found: found.filter(({ matches }) => matches),
     endedAt: found.find(({ is_end }) => is_end)?.id ?? null,

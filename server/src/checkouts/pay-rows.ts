@@ -1,5 +1,3 @@
-import { inBoth } from '../archive/archive.ts'
-import { findAnywhere } from '../archive/rows.ts'
 import type { Database } from '../database/db.ts'
 import type { CheckoutId } from '../ids.ts'
 import { type CreditRow, creditFromJson, creditJson, type RawCredit } from '../payments/credits/credit.ts'
@@ -46,48 +44,10 @@ export type PayView = {
 /** A request to pay: which checkout, and with which payment. */
 export type PayQuestion = { readonly checkoutId: CheckoutId; readonly payment: Payment | null }
 
-/**
- * Reads what each of these requests needs, in one statement, and in another for those whose checkout is in the archive.
- * Null where there is no such checkout.
- */
+/** Reads what each of these requests needs, in one statement. Null where there is no such checkout. */
 export async function readPayViews(
   db: Database,
   questions: readonly PayQuestion[],
-): Promise<(PayView | null)[]> {
-  const views = await readViews(db, questions, (sql) => sql)
-  const missing = questions.flatMap((question, place) => (views[place] === null ? { question, place } : []))
-  if (missing.length > 0) {
-    const ids = missing.map(({ question }) => question.checkoutId)
-    const known = await findAnywhere(db, ids)
-    const old = missing.filter(({ question }) => known.has(question.checkoutId))
-    const asked = old.map(({ question }) => question)
-    const found = asked.length > 0 ? await readViews(db, asked, inBoth) : []
-    for (const [i, { place }] of old.entries()) views[place] = found[i] ?? null
-  }
-  return await Promise.all(
-    views.map((view, place) => checkIdentifier(db, view, questions[place]?.payment?.identifier ?? null)),
-  )
-}
-
-/** An identifier stays taken after the payment that it named went to the archive. Asked only where it decides. */
-async function checkIdentifier(
-  db: Database,
-  view: PayView | null,
-  identifier: string | null,
-): Promise<PayView | null> {
-  if (!view || identifier === null || view.known !== null || view.checkout.status !== 'OPEN') return view
-  const taken = await db.query(
-    'select 1 as one from archived_authorizations where store_id = $1 and payment_identifier = $2 limit 1',
-    [view.checkout.storeId, identifier],
-  )
-  return taken.length > 0 ? { ...view, isIdentifierTaken: true } : view
-}
-
-/** `only` keeps a question to the tables that are written to: what rests or is in flight is never in the archive. */
-async function readViews(
-  db: Database,
-  questions: readonly PayQuestion[],
-  places: (sql: string) => string,
 ): Promise<(PayView | null)[]> {
   const rows = await db.query<
     CheckoutRow & {
@@ -112,7 +72,7 @@ async function readViews(
       head_number: string | null
     }
   >(
-    places(`select i.place::integer - 1 as place, c.*, s.name as store_name, s.signed_up and s.proven_at is null as is_limited, c.expires_at <= clock() as is_past_expiry,
+    `select i.place::integer - 1 as place, c.*, s.name as store_name, s.signed_up and s.proven_at is null as is_limited, c.expires_at <= clock() as is_past_expiry,
        ${creditJson('e')} as exact, ${isRestoringSql} as is_restoring,
        a.state as known_state, a.checkout_id as known_checkout_id, a.reason as known_reason, ${creditJson('k')} as known_credit,
        (select b.hash from transaction_calls tc
@@ -123,10 +83,12 @@ async function readViews(
        in_flight.units as in_flight_units, in_flight.payments as in_flight_payments,
        (select g.spent from store_gas g where g.store_id = c.store_id and g.network = i.network
           and g.day = (clock() at time zone 'utc')::date) as store_cost,
-       (select max(f.failed_at) + ${contractRest} from only authorizations f where f.network = i.network
+       (select max(f.failed_at) + ${contractRest} from authorizations f where f.network = i.network
           and f.payer = i.payer and f.is_contract and f.failed_at > clock() - ${contractRest}) as rests_until,
        i.nonce is not null and a.nonce is null and exists (select 1 from credits u where u.network = i.network
-         and u.asset = i.asset and u.payer = i.payer and u.nonce = i.nonce and u.orphaned_at is null offset 0) as is_used,
+         and u.asset = i.asset and u.payer = i.payer and u.nonce = i.nonce and u.orphaned_at is null
+         union all select 1 from kept_credits x where x.key = nonce_key(i.network, i.asset, i.payer, i.nonce)
+         offset 0) as is_used,
        (select f.head_number from followers f where f.network = i.network) as head_number,
        i.identifier is not null and exists (select 1 from authorizations o where o.store_id = c.store_id
          and o.payment_identifier = i.identifier and (o.network, o.asset, o.payer, o.nonce, o.checkout_id)
@@ -140,7 +102,7 @@ async function readViews(
      left join ${authorizationOf('i')} on true
      cross join ${inFlightOf('i')}
      left join ${liveCreditOf('a')} on k.checkout_id = c.id or (k.checkout_id is null and a.checkout_id = c.id
-       and 'landed_by_another' in (a.spent_reason, a.reason))`),
+       and 'landed_by_another' in (a.spent_reason, a.reason))`,
     [
       questions.map(({ checkoutId }) => checkoutId),
       ...(['network', 'asset', 'payer', 'nonce', 'identifier'] as const).map((field) =>

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import type { Page, StoreCheckout } from '@farthing/sdk'
-import { recentSince } from '../archive/archive.ts'
 import type { Context } from '../context.ts'
 import type { Database } from '../database/db.ts'
 import { firstIdAt, isId, type StoreId } from '../ids.ts'
@@ -55,12 +54,7 @@ export async function findUnpaid(ctx: Context, storeId: StoreId, text: string): 
         ctx.db,
         storeId,
         { ...noCheckoutFilter, orderId: text },
-        {
-          from: 'ch_',
-          before: 'ch~',
-          limit: foundMax,
-          recent: firstIdAt('ch', ctx.config.cell, recentSince(ctx.now())),
-        },
+        { from: 'ch_', before: 'ch~', limit: foundMax },
       )
   return rows.map(({ checkout }) => checkout).filter(({ status }) => status !== 'COMPLETED')
 }
@@ -125,7 +119,6 @@ async function readPage<Row extends { readonly checkout: Checkout }>(
       from: createdFrom ? firstIdAt('ch', cell, createdFrom) : 'ch_',
       before: cursor !== null && cursor < end ? cursor : end,
       limit: limit + 1,
-      recent: firstIdAt('ch', cell, recentSince(ctx.now())),
     },
   )
   const page = rows.slice(0, limit)

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import type { Actor, CheckoutPayment, CheckoutStatus, EventType, StoreCheckout } from '@farthing/sdk'
-import { bringBack, queryBoth } from '../archive/rows.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, StoreId } from '../ids.ts'
 import { creditFromJson, creditJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
@@ -211,12 +210,9 @@ export async function checkoutExists(db: Reader, checkoutId: CheckoutId): Promis
   return (await db.query('select 1 as found from checkouts where id = $1', [checkoutId])).length > 0
 }
 
-/** `id` is SQL for the checkout's id: a parameter, where it is about one, is planned for one month of the archive. */
-export function storeColumns(id = 'c.id'): string {
-  return `c.*, (
-    select ${creditJson('k')} from credits k where k.checkout_id = ${id} and k.disposition = 'exact' and k.orphaned_at is null
-  ) as credit, exists (select 1 from refunds r where r.checkout_id = ${id}) as has_refunds`
-}
+export const storeColumns = `c.*, (
+    select ${creditJson('k')} from credits k where k.checkout_id = c.id and k.disposition = 'exact' and k.orphaned_at is null
+  ) as credit, exists (select 1 from refunds r where r.checkout_id = c.id) as has_refunds`
 
 export type StoreColumns = CheckoutRow & { credit: RawCredit | null; has_refunds: boolean }
 
@@ -239,11 +235,9 @@ export async function readCheckout(
   storeId: StoreId,
   checkoutId: string,
 ): Promise<StoreRow | null> {
-  const [row] = await queryBoth<StoreColumns>(
-    db,
-    `select ${storeColumns('$2')} from checkouts c where c.id = $2 and c.store_id = $1`,
+  const [row] = await db.query<StoreColumns>(
+    `select ${storeColumns} from checkouts c where c.id = $2 and c.store_id = $1`,
     [storeId, checkoutId],
-    checkoutId,
   )
   return row ? toStoreRow(row) : null
 }
@@ -291,16 +285,10 @@ export async function lockCheckout(
   storeId: StoreId,
   checkoutId: string,
 ): Promise<{ checkout: Checkout; isPastExpiry: boolean } | null> {
-  const lock = () =>
-    tx.query<CheckoutRow & { is_past_expiry: boolean }>(
-      'select *, expires_at <= clock() as is_past_expiry from checkouts where id = $2 and store_id = $1 for update',
-      [storeId, checkoutId],
-    )
-  let [row] = await lock()
-  if (!row) {
-    await bringBack(tx, [checkoutId])
-    ;[row] = await lock()
-  }
+  const [row] = await tx.query<CheckoutRow & { is_past_expiry: boolean }>(
+    'select *, expires_at <= clock() as is_past_expiry from checkouts where id = $2 and store_id = $1 for update',
+    [storeId, checkoutId],
+  )
   return row ? { checkout: toCheckout(row), isPastExpiry: row.is_past_expiry } : null
 }
 

@@ -1,4 +1,3 @@
-import { bringBack } from '../archive/rows.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId } from '../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from '../payments/credits/credit.ts'
@@ -28,17 +27,16 @@ export type StatusFacts = {
   readonly readUntil: ReadonlyMap<string, Date>
 }
 
-/** In order of id. A fact that turns up about an archived one brings it back. */
+/**
+ * In order of id. Fails if one was deleted since the caller learned of it: then its transaction, which may have written
+ * about it, is rolled back, and finds nothing about it when it runs again.
+ */
 export async function lockCheckouts(tx: Transaction, ids: readonly string[]): Promise<Checkout[]> {
-  const lock = () =>
-    tx.query<CheckoutRow>('select * from checkouts where id = any($1) order by id for no key update', [ids])
-  let rows = await lock()
-  const found = new Set<string>(rows.map(({ id }) => id))
-  const missing = ids.filter((id) => !found.has(id))
-  if (missing.length > 0) {
-    await bringBack(tx, missing)
-    rows = await lock()
-  }
+  const rows = await tx.query<CheckoutRow>(
+    'select * from checkouts where id = any($1) order by id for no key update',
+    [ids],
+  )
+  if (rows.length < new Set(ids).size) throw new Error('A checkout was deleted meanwhile; this runs again.')
   return rows.map(toCheckout)
 }
 

@@ -1,4 +1,3 @@
-import { queryBoth } from '../archive/rows.ts'
 import type { Database } from '../database/db.ts'
 import type { StoreId } from '../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from '../payments/credits/credit.ts'
@@ -26,8 +25,7 @@ export type Claim = {
 
 /** "offset 0" keeps the planner from reading all transactions to find one. */
 export async function listClaims(db: Database, storeId: StoreId, checkoutId: string): Promise<Claim[]> {
-  return await queryBoth<Claim>(
-    db,
+  return await db.query<Claim>(
     `select a.network, a.asset, a.payer, a.amount::text as amount, a.state, a.reason, a.claimed_at as "claimedAt",
        a.resolved_at as "resolvedAt", b.hash as transaction, b.first_sent_at as "sentAt",
        coalesce(b.together, 1)::integer as together
@@ -51,8 +49,7 @@ export async function listClaims(db: Database, storeId: StoreId, checkoutId: str
 
 /** The money that came for it and is part of the chain, or was until the chain took it back. */
 export async function listCredits(db: Database, storeId: StoreId, checkoutId: string): Promise<CreditRow[]> {
-  const rows = await queryBoth<RawCredit>(
-    db,
+  const rows = await db.query<RawCredit>(
     `select k.*, false as is_included_again, false as is_claimed, false as is_reserved,
        (select json_build_object('text', n.note, 'actor', n.actor, 'notedAt', n.noted_at) from payment_notes n
         where n.payment_id = k.payment_id and n.store_id = $1) as note

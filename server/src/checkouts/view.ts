@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { CheckoutPayment, Disposition, RefundWay } from '@farthing/sdk'
-import { queryBoth } from '../archive/rows.ts'
 import { toShown } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import { isId } from '../ids.ts'
@@ -98,13 +97,10 @@ function refundsJson(paymentId: string): string {
       order by f.id limit ${refundsMax}) f)`
 }
 
-/**
- * Returns null if there is no such checkout. `only`: a payment under way, an amount that is reserved, a transaction that is
- * looked for and a payment without a checkout are never archived.
- */
+/** Null if there is no such checkout. */
 export async function readView(ctx: Context, checkoutId: string): Promise<CheckoutView | null> {
   if (!isId('ch', checkoutId)) return null
-  const [row] = await queryBoth<
+  const [row] = await ctx.db.query<
     CheckoutRow & {
       is_past_expiry: boolean
       is_restoring: boolean
@@ -124,22 +120,21 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
         | null
     }
   >(
-    ctx.db,
     `select c.*, c.expires_at <= clock() as is_past_expiry, ${isRestoringSql} as is_restoring,
        s.name as store_name, s.mode as store_mode,
        coalesce(s.logo_url like 'data:%', false) as has_logo,
        s.accent_color, s.support_email, s.support_url, ${creditJson('e')} as exact,
        ${refundsJson('e.payment_id')} as refunds,
-       (select json_build_object('network', b.network, 'transaction', b.hash) from only authorizations a
-          join only transaction_calls t on t.network = a.network and t.asset = a.asset and t.payer = a.payer
+       (select json_build_object('network', b.network, 'transaction', b.hash) from authorizations a
+          join transaction_calls t on t.network = a.network and t.asset = a.asset and t.payer = a.payer
             and t.nonce = a.nonce
-          join only broadcasts b on b.network = t.network and b.settler = t.settler and b.nonce = t.settler_nonce
+          join broadcasts b on b.network = t.network and b.settler = t.settler and b.nonce = t.settler_nonce
         where a.checkout_id = $1 and a.state = 'sent' and c.status = 'PROCESSING'
         order by b.created_at desc limit 1) as pending,
        (select json_agg(json_build_object('network', r.network, 'asset', r.asset, 'amount', r.amount::text,
           'payTo', r.pay_to, 'reference', r.reference) order by r.network, r.asset)
-        from only reserved_amounts r where r.checkout_id = $1 and r.freed_at is null) as transfers,
-       (select json_agg(distinct p.transaction_hash) from only pasted_transactions p
+        from reserved_amounts r where r.checkout_id = $1 and r.freed_at is null) as transfers,
+       (select json_agg(distinct p.transaction_hash) from pasted_transactions p
         where p.checkout_id = $1 and p.outcome = 'looking') as announced,
        (select json_agg(json_build_object('disposition', n.disposition, 'network', n.network, 'asset', n.asset,
           'amount', n.amount::text, 'due', coalesce(r.amount, o.amount, n.amount)::text, 'transaction', n.transaction_hash, 'isDismissed', n.dismissed_at is not null, 'refunds', ${refundsJson('n.payment_id')})
@@ -152,7 +147,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
           union all
           select h.disposition, k.network, k.asset, k.amount, k.transaction_hash, k.block_number, k.log_index, k.payment_id,
             k.dismissed_at
-          from only payment_hints h join only credits k on k.payment_id = h.payment_id
+          from payment_hints h join credits k on k.payment_id = h.payment_id
             and k.orphaned_at is null and k.checkout_id is null and ${isNoteShown}
           where h.checkout_id = $1
           limit ${notesMax}
@@ -165,7 +160,6 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
      left join credits e on e.checkout_id = $1 and e.disposition = 'exact' and e.orphaned_at is null
      where c.id = $1`,
     [checkoutId],
-    checkoutId,
   )
   if (!row) return null
   const credit = row.exact && creditFromJson(row.exact)

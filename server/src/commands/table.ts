@@ -210,31 +210,16 @@ export const commands: readonly Command[] = [
   },
 
   {
-    words: 'archive list',
-    about: 'list the months of the archive, and how long each is kept',
+    words: 'retention export',
+    options: { '--before DATE': 'a day such as 2026-08-01, in UTC; required' },
+    about:
+      'write the checkouts that ended before a day and are over to standard output, one line of JSON each',
     role: 'operator',
-  },
-  {
-    words: 'archive export',
-    subjects: 'MONTH',
-    options: { '--out FILE': 'compressed if its name ends in .gz; required' },
-    about: 'write a month such as 2026-08 to a file, one line of JSON per checkout and per transaction',
-    role: 'owner',
-  },
-  {
-    words: 'archive drop',
-    subjects: 'MONTH',
-    options: {
-      '--force': 'before its retention is over (RETENTION_CHECKOUTS_DAYS)',
-      '--without-export': 'even if no file has all of it',
-    },
-    about: 'drop a month that was exported and whose retention is over',
-    role: 'owner',
   },
   {
     words: 'erase payer',
     subjects: 'ADDRESS',
-    about: 'erase a payer’s data from the archive, except what the books need',
+    about: 'erase a payer’s data, except what the books need',
     role: 'operator',
   },
   {
@@ -245,7 +230,10 @@ export const commands: readonly Command[] = [
   },
   {
     words: 'rollups rebuild',
-    options: { '--store STORE': 'for one store only' },
+    options: {
+      '--store STORE': 'for one store only',
+      '--force': 'also where checkouts were deleted: what they brought is lost',
+    },
     about: 'count what stores took again, from their event logs, while serve and work run',
     role: 'operator',
   },

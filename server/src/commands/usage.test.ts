@@ -46,7 +46,7 @@ test('an unknown command, an option of another command, and too few or too many 
     ['key revoke a b', /^b is one word too many\./],
     ['doctor now', /^now is one word too many\./],
     ['key rotate k --overlap-hours', /--overlap-hours.*missing\. Usage/],
-    ['archive drop 2026-08 --force=no', /--force.*Usage/],
+    ['rollups rebuild --force=no', /--force.*Usage/],
   ] as const)
     assert.throws(
       () => parse(line),

@@ -32,7 +32,7 @@ const storesLogged = 10
 
 class CounterBehindError extends Error {
   override readonly name = 'CounterBehindError'
-  override readonly message = 'The counter is behind the numbers of events in the archive.'
+  override readonly message = 'The counter is behind the numbers of events that were deleted.'
 }
 
 type Held = { readonly until: number; readonly restMs: number }
@@ -123,7 +123,7 @@ async function assign(ctx: Context, storeIds: readonly StoreId[]): Promise<numbe
   return await ctx.db.transaction(async (tx) => {
     const locked = await lockCounters(tx, storeIds)
     if (locked.length === 0) return 0
-    if (locked.some(({ isBehindArchive }) => isBehindArchive)) throw new CounterBehindError()
+    if (locked.some(({ isBehindDeleted }) => isBehindDeleted)) throw new CounterBehindError()
     const numbered = await assignSequences(
       tx,
       locked.map(({ storeId }) => storeId),

@@ -2,7 +2,8 @@ import type { Event, EventPage } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { isId, type StoreId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
-import { type EventRow, listEvents, readLogEnd } from './rows.ts'
+import { toSafeNumber } from '../safe-number.ts'
+import { type EventRow, type LogEnd, listEvents, readLogEnd } from './rows.ts'
 
 /** `type` may also be all that begin alike, such as `wallet.*`; `actor` is the id of a key, member or operator. */
 export type EventFilter = {
@@ -11,7 +12,13 @@ export type EventFilter = {
   readonly actor: string | null
 }
 
-/** One page of a store's log after a cursor, oldest first. */
+/** Retention deletes these with their checkouts. All others stay. */
+const deletedTypes = /^(checkout|payment|refund)\./
+
+/**
+ * One page of a store's log after a cursor, oldest first; without a cursor, from where on nothing was deleted. Events of
+ * one checkout, and of types that are never deleted, can be read from the beginning.
+ */
 export async function readEvents(
   ctx: Context,
   storeId: StoreId,
@@ -25,9 +32,12 @@ export async function readEvents(
     })
   }
   const end = await readLogEnd(ctx.db, storeId)
-  const after = parseCursor(end, 'after', query.after)
+  const isWhole = query.checkoutId !== null || (query.type !== null && !deletedTypes.test(query.type))
+  const after = query.after === null && !isWhole ? end.truncated : parseCursor(end, 'after', query.after)
   // One extra row shows whether there is a next page.
-  const rows = await listEvents(ctx.db, storeId, { ...query, after, last: end.last, limit: query.limit + 1 })
+  const page = { ...query, after, last: end.last, limit: query.limit + 1 }
+  const { rows, truncated } = await listEvents(ctx.db, storeId, page)
+  if (!isWhole) refuseTruncated({ ...end, truncated }, after)
   const data = rows.slice(0, query.limit).map(eventToWire)
   const hasMore = rows.length > query.limit
   // Nothing else matches the filter up to the end of the log as it was before the read: the next page starts there.
@@ -39,7 +49,7 @@ export async function readEvents(
  * A cursor is the log's epoch and a sequence. The epoch increases when the database is restored to an earlier point.
  */
 export function parseCursor(
-  { epoch, last }: { epoch: number; last: bigint },
+  { epoch, last }: Pick<LogEnd, 'epoch' | 'last'>,
   pointer: string,
   cursor: string | null,
 ): bigint {
@@ -54,6 +64,16 @@ export function parseCursor(
     'log_restarted',
     `The cursor is from before the restore. Continue with after=${resumeAfter}.`,
     { members: { resumeAfter } },
+  )
+}
+
+/** A reader that goes on after this sequence would miss events that were deleted. */
+export function refuseTruncated({ epoch, truncated }: LogEnd, after: bigint): void {
+  if (after >= truncated) return
+  throw new Problem(
+    'log_truncated',
+    `The log is complete from number ${truncated + 1n} on. Continue with after=${epoch}-${truncated}.`,
+    { members: { firstSequence: toSafeNumber(truncated + 1n) } },
   )
 }
 

@@ -1,6 +1,4 @@
 import type { Actor, EventObject, EventType } from '@farthing/sdk'
-import { inBoth } from '../archive/archive.ts'
-import { queryBoth } from '../archive/rows.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, EventId, StoreId } from '../ids.ts'
 import { securityHours, securityTypes } from './security.ts'
@@ -18,6 +16,10 @@ export type EventRow = {
   created_at: Date
 }
 
+/**
+ * Events after a sequence, oldest first. `truncated` is the number up to which some may have been deleted, read together
+ * with them: asked before, it might rise in between, and events would be missed.
+ */
 export async function listEvents(
   db: Database,
   storeId: StoreId,
@@ -29,7 +31,7 @@ export async function listEvents(
     actor: string | null
     limit: number
   },
-): Promise<EventRow[]> {
+): Promise<{ readonly rows: EventRow[]; readonly truncated: bigint }> {
   // Each combination of filters is a separate statement: a single one for all would sort a store's whole log.
   const range = 'sequence > $2 and sequence <= $4'
   // A checkout has few events, a log may have millions: "is true" keeps the planner off the index by sequence.
@@ -39,31 +41,21 @@ export async function listEvents(
   if (page.actor !== null) conditions.push(`actor ->> 'id' = $${values.push(page.actor)}`)
   if (page.type?.endsWith('.*')) conditions.push(`starts_with(type, $${values.push(page.type.slice(0, -1))})`)
   else if (page.type !== null) conditions.push(`type = $${values.push(page.type)}`)
-  return await readLog(
-    db,
-    page.after + 1n,
-    `events where ${conditions.join(' and ')} order by sequence limit $3`,
+  const rows = await db.query<EventRow & { truncated: string | null }>(
+    `select e.*, l.truncated from (
+       select (select last_sequence from truncated_logs where store_id = $1) as truncated
+     ) l left join lateral (
+       select ${columns} from events where ${conditions.join(' and ')} order by sequence limit $3
+     ) e on true`,
     values,
   )
+  return {
+    rows: rows.filter(({ id }) => id !== null).map(({ truncated: _, ...row }) => row),
+    truncated: BigInt(rows[0]?.truncated ?? '0'),
+  }
 }
 
 const columns = 'id, sequence, type, checkout_id, checkout_version, actor, data, created_at'
-
-/**
- * A stretch of the log that begins at `first`. Whether a part of it may be in the archive is read together with it: asked
- * before or after, it might move in between, and be missed. In `source`, $1 is the store.
- */
-async function readLog(db: Database, first: bigint, source: string, values: unknown[]): Promise<EventRow[]> {
-  const rows = await db.query<EventRow & { archived: string | null }>(
-    `select e.*, l.archived from (
-       select (select last_sequence from archived_logs where store_id = $1) as archived
-     ) l left join lateral (select ${columns} from ${source}) e on true`,
-    values,
-  )
-  if (BigInt(rows[0]?.archived ?? '0') >= first)
-    return await db.query<EventRow>(inBoth(`select ${columns} from ${source}`), values)
-  return rows.filter(({ id }) => id !== null).map(({ archived: _, ...row }) => row)
-}
 
 /** Newest first: the events of a store from one sequence to another, both included. */
 export async function listEventsBack(
@@ -87,32 +79,41 @@ export async function listEventsBack(
   if (page.isByActor) conditions.push('actor is not null')
   if (page.type?.endsWith('.*')) conditions.push(`starts_with(type, $${values.push(page.type.slice(0, -1))})`)
   else if (page.type !== null) conditions.push(`type = $${values.push(page.type)}`)
-  return await readLog(
-    db,
-    page.from,
-    `events where ${conditions.join(' and ')} order by sequence desc limit $3`,
+  return await db.query<EventRow>(
+    `select ${columns} from events where ${conditions.join(' and ')} order by sequence desc limit $3`,
     values,
   )
 }
 
 /** An event that has its number. */
 export async function readEvent(db: Reader, storeId: StoreId, eventId: string): Promise<EventRow | null> {
-  const [row] = await queryBoth<EventRow>(
-    db,
+  const [row] = await db.query<EventRow>(
     `select ${columns} from events where store_id = $1 and id = $2 and sequence is not null`,
     [storeId, eventId],
   )
   return row ?? null
 }
 
-/** The log's epoch, and the sequence of the store's newest visible event; 0 if the log is empty. */
-export async function readLogEnd(db: Reader, storeId: StoreId): Promise<{ epoch: number; last: bigint }> {
-  const [row] = await db.query<{ epoch: number; last_sequence: string | null }>(
-    `select l.epoch, (select c.last_sequence from event_counters c where c.store_id = $1) as last_sequence
+export type LogEnd = {
+  readonly epoch: number
+  /** The sequence of the store's newest visible event; 0 if the log is empty. */
+  readonly last: bigint
+  /** Up to here, events may have been deleted with their checkouts. */
+  readonly truncated: bigint
+}
+
+export async function readLogEnd(db: Reader, storeId: StoreId): Promise<LogEnd> {
+  const [row] = await db.query<{ epoch: number; last: string | null; truncated: string | null }>(
+    `select l.epoch, (select c.last_sequence from event_counters c where c.store_id = $1) as last,
+       (select t.last_sequence from truncated_logs t where t.store_id = $1) as truncated
      from event_log l`,
     [storeId],
   )
-  return { epoch: row?.epoch ?? 1, last: BigInt(row?.last_sequence ?? '0') }
+  return {
+    epoch: row?.epoch ?? 1,
+    last: BigInt(row?.last ?? '0'),
+    truncated: BigInt(row?.truncated ?? '0'),
+  }
 }
 
 export async function lastSequences(
@@ -144,16 +145,16 @@ export async function storesWithUnsequenced(db: Database, after: string, limit: 
 }
 
 /**
- * Locks the counters that no other process holds. Until we commit, only we can number their events. Those in the archive
- * are under no unique index that would refuse their numbers a second time, so it is said here who is behind them.
+ * Locks the counters that no other process holds. Until we commit, only we can number their events. Deleted events are
+ * under no unique index that would refuse their numbers a second time, so it is said here who is behind them.
  */
 export async function lockCounters(
   tx: Transaction,
   storeIds: readonly StoreId[],
-): Promise<{ readonly storeId: StoreId; readonly isBehindArchive: boolean }[]> {
-  return await tx.query<{ storeId: StoreId; isBehindArchive: boolean }>(
-    `select c.store_id as "storeId", coalesce(c.last_sequence < l.last_sequence, false) as "isBehindArchive"
-     from event_counters c left join archived_logs l on l.store_id = c.store_id
+): Promise<{ readonly storeId: StoreId; readonly isBehindDeleted: boolean }[]> {
+  return await tx.query<{ storeId: StoreId; isBehindDeleted: boolean }>(
+    `select c.store_id as "storeId", coalesce(c.last_sequence < l.last_sequence, false) as "isBehindDeleted"
+     from event_counters c left join truncated_logs l on l.store_id = c.store_id
      where c.store_id = any($1) order by c.store_id for update of c skip locked`,
     [storeIds],
   )
@@ -242,7 +243,7 @@ export async function listCountersBehind(
     `select c.store_id, c.last_sequence, e.highest from event_counters c
      cross join lateral (select greatest(
        (select max(sequence) from events where store_id = c.store_id),
-       (select last_sequence from archived_logs where store_id = c.store_id)) as highest) e
+       (select last_sequence from truncated_logs where store_id = c.store_id)) as highest) e
      where e.highest > c.last_sequence order by c.store_id limit $1`,
     [limit],
   )

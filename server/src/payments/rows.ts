@@ -99,14 +99,11 @@ export type InFlight = {
  */
 export const inFlightMax = 500
 
-/**
- * SQL: `units` and `payments` of what the payer of `i` has in flight. `only` keeps it out of the archive, where nothing is
- * in flight and a payer may have any number of payments.
- */
+/** SQL: `units` and `payments` of what the payer of `i` has in flight. */
 export const inFlightOf = (
   i: string,
 ) => `lateral (select coalesce(sum(amount), 0) as units, count(*)::integer as payments
-  from (select f.amount from only authorizations f where f.network = ${i}.network and f.asset = ${i}.asset
+  from (select f.amount from authorizations f where f.network = ${i}.network and f.asset = ${i}.asset
       and f.payer = ${i}.payer and f.state in ('claimed', 'sent') and ${isUncreditedOf('f')}
     limit ${inFlightMax + 1}) f) in_flight`
 

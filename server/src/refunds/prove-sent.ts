@@ -175,20 +175,25 @@ export async function takeNamed(
   }))
 }
 
+/** No wallet sends more equal transfers in one transaction. */
+const equalsMax = 9
+
 /** Whether a transfer is a payment to a store (`credited`) or proves another refund (`taken`); null if neither. */
 async function findUse(
   tx: Transaction,
-  { network, asset, transaction }: Named,
+  { network, asset, transaction, storeId, recipient, amount }: Named,
   { block, place, logIndex }: Place,
 ): Promise<'credited' | 'taken' | null> {
   const [row] = await tx.query<{ use: 'credited' | 'taken' | null }>(
     `select case
        when exists (select 1 from credits k where k.network = $1 and k.block_hash = $4 and k.log_index = $6
-         and k.orphaned_at is null) or exists (select 1 from archived_credits k where k.transaction_hash = $3
-         and k.network = $1 and k.block_hash = $4 and k.log_index = $6 and k.orphaned_at is null) then 'credited'
+         and k.orphaned_at is null) then 'credited'
+       -- Deleted ones are known by what they moved: an equal transfer beside it in the transaction proves nothing either.
+       when exists (select 1 from wallets w cross join generate_series(0, ${equalsMax}) as p join kept_credits x
+         on x.key = credit_key($1, $3, $2, w.pay_to, $8, $9::numeric, p) where w.store_id = $7) then 'credited'
        when exists (select 1 from refunds o where o.transaction_hash = $3 and o.network = $1 and o.asset = $2
          and o.position = $5) then 'taken' end as use`,
-    [network, asset, transaction, block, place, logIndex],
+    [network, asset, transaction, block, place, logIndex, storeId, recipient, amount.toString()],
   )
   return row?.use ?? null
 }

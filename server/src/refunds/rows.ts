@@ -1,5 +1,4 @@
 import type { Actor, Finality, RefundStatus, RefundWay } from '@farthing/sdk'
-import { queryBoth } from '../archive/rows.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, RefundId, StoreId } from '../ids.ts'
 import { type ClaimJson, claimJson, toClaim } from './claims/rows.ts'
@@ -74,7 +73,7 @@ export function toRefund(row: RefundRow): Refund {
 }
 
 /** SQL: what `toRefund` reads of a row `r`. */
-export const refundColumns = `r.*, (select c.order_id from all_checkouts c where c.id = r.checkout_id) as order_id,
+export const refundColumns = `r.*, (select c.order_id from checkouts c where c.id = r.checkout_id) as order_id,
   (select ${claimJson('m')} from refund_claims m where m.refund_id = r.id) as claim`
 
 /** A store's refund; null if it has none with this id. */
@@ -175,7 +174,7 @@ export async function readRefundable(
   storeId: StoreId,
   paymentId: string,
 ): Promise<Refundable | null> {
-  const [row] = await queryBoth<{
+  const [row] = await tx.query<{
     nonce: string | null
     position: number
     is_final: boolean
@@ -183,7 +182,6 @@ export async function readRefundable(
     reserved: string | null
     owner_id: StoreId | null
   }>(
-    tx,
     `select k.nonce, k.position, k.finalized_at is not null as is_final, t.reserved,
        case when t.reserved > 0 then t.store_id end as owner_id, exists (select 1 from wallets w
          where w.store_id = $1 and w.pay_to = k.pay_to and w.proven_at is not null) as is_proven

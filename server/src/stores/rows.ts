@@ -233,7 +233,7 @@ export async function readStepsDone(db: Database, storeId: StoreId): Promise<Ste
   const [row] = await db.query<StepsDone>(
     `select (select w.address from wallets w where w.store_id = $1 and w.retired_at is null and w.registration > 0
         order by w.family, w.registration desc limit 1) as wallet,
-       exists (select 1 from all_checkouts c where c.store_id = $1 and c.status = 'COMPLETED') as payment,
+       exists (select 1 from checkouts c where c.store_id = $1 and c.status = 'COMPLETED') as payment,
        exists (select 1 from api_keys k where k.store_id = $1 and k.last_used_at is not null) as key,
        exists (select 1 from webhook_endpoints e cross join lateral (
          select d.state from deliveries d where d.endpoint_id = e.id order by d.event_id desc limit ${deliveriesMax}

@@ -113,7 +113,7 @@ test('a right that the owner can give again is given again by the next migration
   for (const sabotage of [
     'revoke select on checkouts from farthing_work',
     'revoke update (status) on checkouts from farthing_serve',
-    'revoke execute on function archive_checkouts from farthing_work',
+    'revoke execute on function delete_over from farthing_work',
     'revoke delete on members from farthing_operator',
   ]) {
     await superuser.query(sabotage)

@@ -64,7 +64,7 @@ test('a wrong counter and a poisoned event delay only their own stores, which go
   await ctx.db.query(
     `update event_counters set last_sequence = greatest(
        (select max(sequence) from events where store_id = $1),
-       (select last_sequence from archived_logs where store_id = $1))
+       (select last_sequence from truncated_logs where store_id = $1))
      where store_id = $1`,
     [behind.id],
   )
@@ -81,11 +81,11 @@ test('a wrong counter and a poisoned event delay only their own stores, which go
   assert.deepEqual(await findStandstill(ctx), [])
 })
 
-test('a number that an event in the archive has is not given again', async () => {
+test('a number that a deleted event had is not given again', async () => {
   const [shop, neighbour] = [await openStore(farthing), await openStore(farthing)]
   while ((await assignWaitingSequences(ctx)) > 0);
   const before = (await sequences(shop)).length
-  await ctx.db.query('insert into archived_logs (store_id, last_sequence) values ($1, $2)', [
+  await ctx.db.query('insert into truncated_logs (store_id, last_sequence) values ($1, $2)', [
     shop.id,
     before + 1,
   ])

@@ -253,3 +253,40 @@ test('two events of one checkout cannot have the same version', async () => {
     /events_one_per_version/,
   )
 })
+
+test('a cursor from before what retention deleted is answered 410 with the first number that is left', async () => {
+  const shop = await openStore(farthing)
+  await shop.create()
+  await shop.create()
+  const events = await shop.events()
+  const { cursor } = await page(shop)
+  const epoch = cursor.split('-')[0]
+  const checkouts = events.filter(({ type }) => type === 'checkout.created')
+  const [first, second] = checkouts
+  assert(first && second && events.length > checkouts.length)
+  // As retention does it.
+  await ctx.db.query('delete from events where checkout_id = $1', [first.checkoutId])
+  await ctx.db.query('insert into truncated_logs (store_id, last_sequence) values ($1, $2)', [
+    shop.id,
+    first.sequence,
+  ])
+  const stale = await shop.call('GET', `/api/v1/events?after=${epoch}-${first.sequence - 1}`)
+  const problem = assertProblem(stale, 410, 'log_truncated') as unknown as { firstSequence: number }
+  assert.equal(problem.firstSequence, first.sequence + 1)
+  assertProblem(
+    await shop.call('GET', `/api/v1/events?after=${epoch}-0&type=checkout.*`),
+    410,
+    'log_truncated',
+  )
+  const left = [['checkout.created', second.checkoutId, 1]]
+  assert.deepEqual(brief((await page(shop, `?after=${epoch}-${first.sequence}`)).data), left)
+  // Without a cursor the log begins where nothing was deleted, page by page.
+  const begun = await page(shop, '?limit=1')
+  assert.deepEqual(brief(begun.data), left)
+  assert.equal((await page(shop, `?after=${begun.cursor}`)).data.length, 0)
+  // Events of one checkout are all there or all gone, and other kinds are never deleted.
+  assert.deepEqual(brief((await page(shop, `?after=${epoch}-0&checkoutId=${second.checkoutId}`)).data), left)
+  const kept = events.filter(({ type }) => type.startsWith('wallet.'))
+  assert(kept.length > 0)
+  assert.deepEqual((await page(shop, '?type=wallet.*')).data, kept)
+})

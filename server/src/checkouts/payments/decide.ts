@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import type { Actor, Payment } from '@farthing/sdk'
-import { holdCheckout } from '../../archive/rows.ts'
 import { toShown } from '../../chains/families.ts'
 import { lockFollower } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
@@ -135,11 +134,11 @@ async function lockPayment(tx: Transaction, storeId: StoreId, paymentId: string)
   return payment
 }
 
-/** Reads the payment, after bringing its checkout back if it is in the archive: what is decided is written there. */
+/** Locks the payment's checkout and reads the payment: it may be deleted with its checkout until then. */
 async function takeUp(tx: Transaction, storeId: StoreId, paymentId: string): Promise<rows.StorePayment> {
   const payment = await readKnown(tx, storeId, paymentId)
   if (payment.checkoutId === null) return payment
-  await holdCheckout(tx, payment.checkoutId)
+  await rows.holdCheckout(tx, payment.checkoutId)
   return await readKnown(tx, storeId, paymentId)
 }
 

@@ -1,4 +1,3 @@
-import { inBoth } from '../../archive/archive.ts'
 import type { Database } from '../../database/db.ts'
 import { firstIdAt, type StoreId } from '../../ids.ts'
 import type { CreditRow } from '../../payments/credits/credit.ts'
@@ -31,9 +30,8 @@ export async function listLikely(
 ): Promise<Likely[]> {
   const { firstBlockTime: at } = payment
   const rows = await db.query<CheckoutRow & { is_named: boolean; is_same: boolean }>(
-    // An old payment may have been meant for a checkout that is in the archive since. One that a hint names never is.
-    inBoth(`with named as (
-       select c.* from only payment_hints h join only checkouts c on c.id = h.checkout_id and c.store_id = $1 where h.payment_id = $2
+    `with named as (
+       select c.* from payment_hints h join checkouts c on c.id = h.checkout_id and c.store_id = $1 where h.payment_id = $2
      ), near as (
        select c.* from checkouts c where c.store_id = $1 and c.id >= $6 and c.id < $7 order by c.id desc limit ${windowRows}
      ), weighed as (
@@ -48,7 +46,7 @@ export async function listLikely(
      )
      select * from judged
      where is_named or is_same or created_at > $8::timestamptz - make_interval(mins => ${shortlyMinutes})
-     order by is_named desc, is_same desc, id desc limit ${likelyMax}`),
+     order by is_named desc, is_same desc, id desc limit ${likelyMax}`,
     [
       storeId,
       payment.paymentId,

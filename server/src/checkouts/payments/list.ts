@@ -1,5 +1,4 @@
 import type { Page, Payment } from '@farthing/sdk'
-import { recentSince } from '../../archive/archive.ts'
 import { toStoredAnywhere } from '../../chains/families.ts'
 import type { Context } from '../../context.ts'
 import { firstIdAt, isId, type StoreId } from '../../ids.ts'
@@ -54,7 +53,6 @@ export async function listPayments(
       from: createdFrom ? firstIdAt('pay', cell, createdFrom) : 'pay_',
       before: cursor !== null && cursor < end ? cursor : end,
       limit: limit + 1,
-      recent: firstIdAt('pay', cell, recentSince(ctx.now())),
     },
   )
   const page = rows.slice(0, limit)

@@ -1,5 +1,4 @@
 import type { CheckoutStatus } from '@farthing/sdk'
-import { inBoth } from '../../archive/archive.ts'
 import type { Database } from '../../database/db.ts'
 import type { CheckoutId, StoreId } from '../../ids.ts'
 
@@ -20,18 +19,14 @@ export async function listSummaries(
   ids: readonly string[],
   processingMax: number,
 ): Promise<Summary[]> {
-  const read = (place: (sql: string) => string) =>
-    db.query<Summary>(
-      place(`select c.id, c.order_id as "orderId", c.price_amount as "priceAmount", c.price_currency as "priceCurrency",
+  return await db.query<Summary>(
+    `select c.id, c.order_id as "orderId", c.price_amount as "priceAmount", c.price_currency as "priceCurrency",
        c.status, c.created_at as "createdAt"
      from (
        select id from unnest($2::text[]) as id
        union
        (select id from checkouts where store_id = $1 and status = 'PROCESSING' order by id desc limit $3)
-     ) wanted join checkouts c on c.id = wanted.id where c.store_id = $1`),
-      [storeId, ids, processingMax],
-    )
-  const found = await read((sql) => sql)
-  const isWhole = ids.every((id) => found.some((row) => row.id === id))
-  return isWhole ? found : await read(inBoth)
+     ) wanted join checkouts c on c.id = wanted.id where c.store_id = $1`,
+    [storeId, ids, processingMax],
+  )
 }

@@ -87,13 +87,8 @@ export async function readDeltas(
   db: Pick<Transaction, 'query'>,
   stretches: readonly rows.Uncounted[],
 ): Promise<rows.Row[]> {
-  let made = await rows.readMade(db, stretches, (sql) => sql)
-  let changes = await rows.readChanges(db, stretches, (sql) => sql)
-  const places = await rows.placesOf(db, stretches)
-  if (places) {
-    made = await rows.readMade(db, stretches, places)
-    changes = await rows.readChanges(db, stretches, places)
-  }
+  const made = await rows.readMade(db, stretches)
+  const changes = await rows.readChanges(db, stretches)
   const deltas: rows.Row[] = made.map((row) => ({
     storeId: row.storeId,
     at: row.startsAt.toISOString(),

@@ -1,5 +1,4 @@
 import type { StoreCheckout } from '@farthing/sdk'
-import { inBoth } from '../../archive/archive.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { StoreId } from '../../ids.ts'
 import type { Option } from '../checkout.ts'
@@ -56,33 +55,16 @@ function bind(list: readonly Uncounted[]): unknown[] {
   return [list.map(({ storeId }) => storeId), list.map(({ after }) => after), list.map(({ until }) => until)]
 }
 
-/** In which places these stretches are read. */
-type Places = (sql: string) => string
-
-/**
- * Where to read stretches that were just read where events are written: the same, or once more in both places, because
- * some of them may have been in the archive by then. Null if they were not.
- */
-export async function placesOf(tx: Reader, list: readonly Uncounted[]): Promise<Places | null> {
-  const archived = await tx.query(
-    `select 1 as one from ${stretches} join archived_logs l on l.store_id = s.store_id and l.last_sequence > s.after
-     where s.until > s.after limit 1`,
-    bind(list),
-  )
-  return archived.length > 0 ? inBoth : null
-}
-
 /** How many checkouts were created in each quarter hour, by the events of these stretches. */
 export async function readMade(
   tx: Reader,
   list: readonly Uncounted[],
-  places: Places,
 ): Promise<{ storeId: StoreId; startsAt: Date; made: number }[]> {
   return await tx.query(
-    places(`select e.store_id as "storeId", date_bin('15 minutes', e.created_at, 'epoch') as "startsAt", count(*)::int as made
+    `select e.store_id as "storeId", date_bin('15 minutes', e.created_at, 'epoch') as "startsAt", count(*)::int as made
      from ${stretches}
      join events e on e.store_id = s.store_id and e.sequence > s.after and e.sequence <= s.until
-     where e.type = 'checkout.created' group by 1, 2`),
+     where e.type = 'checkout.created' group by 1, 2`,
     bind(list),
   )
 }
@@ -97,7 +79,6 @@ type RawSeen = StoreCheckout | null
 export async function readChanges(
   tx: Reader,
   list: readonly Uncounted[],
-  places: Places,
 ): Promise<{ storeId: StoreId; before: Seen | null; now: Seen }[]> {
   const rows = await tx.query<{
     store_id: StoreId
@@ -107,7 +88,7 @@ export async function readChanges(
     before: RawSeen
     before_at: Date | null
   }>(
-    places(`select e.store_id, c.options, e.data -> 'checkout' as seen, e.created_at as at,
+    `select e.store_id, c.options, e.data -> 'checkout' as seen, e.created_at as at,
        p.data -> 'checkout' as before, p.created_at as before_at
      from ${stretches}
      join events e on e.store_id = s.store_id and e.sequence > s.after and e.sequence <= s.until
@@ -116,7 +97,7 @@ export async function readChanges(
        and case when p.type like 'checkout.%' then '' else p.id end = ''
        and e.type in ('checkout.completed', 'checkout.processing')
      where e.type in ('checkout.completed', 'checkout.expired', 'checkout.canceled')
-       or e.type = 'checkout.processing' and e.checkout_version > 2`),
+       or e.type = 'checkout.processing' and e.checkout_version > 2`,
     bind(list),
   )
   return rows.map(({ store_id, options, seen, at, before, before_at }) => ({
@@ -215,11 +196,11 @@ export async function resetStore(tx: Transaction, storeId: StoreId): Promise<voi
   await deleteDays(tx, storeId)
 }
 
-/** Whether every event of a store's log is there: a month of the archive that was dropped takes its events along. */
+/** Whether every event of a store's log is there: retention deletes those of old checkouts. */
 export async function isLogWhole(db: Database, storeId: StoreId): Promise<boolean> {
   const rows = await db.query(
     `select 1 as one from event_counters c where c.store_id = $1 and c.last_sequence =
-       (select count(*) from all_events e where e.store_id = $1 and e.sequence is not null)`,
+       (select count(*) from events e where e.store_id = $1 and e.sequence is not null)`,
     [storeId],
   )
   return rows.length > 0

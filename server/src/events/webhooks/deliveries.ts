@@ -2,7 +2,7 @@ import type { Delivery, Page, Redeliver, Redelivered } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
 import { firstIdAt, isId, type StoreId } from '../../ids.ts'
 import { invalid, Problem } from '../../problems.ts'
-import { parseCursor } from '../read.ts'
+import { parseCursor, refuseTruncated } from '../read.ts'
 import { readLogEnd } from '../rows.ts'
 import { securityHours } from '../security.ts'
 import * as rows from './delivery-rows.ts'
@@ -84,6 +84,7 @@ export async function redeliverSince(
     refuseDisabled(endpoint)
     const end = await readLogEnd(tx, storeId)
     const from = start ?? parseCursor(end, '/after', after)
+    if (start === null) refuseTruncated(end, from)
     await rows.holdEvents(tx, storeId, from, eventsPerRedelivery)
     const { count, last, seen } = await rows.redeliverEvents(tx, endpoint.id, {
       storeId,

@@ -1,5 +1,4 @@
 import type { Delivery, DeliveryAttempt, EventType } from '@farthing/sdk'
-import { bringBack } from '../../archive/rows.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { DeliveryId, EndpointId, EventId, StoreId } from '../../ids.ts'
 import { type EventRow, readLogEnd } from '../rows.ts'
@@ -320,7 +319,7 @@ export async function lastSequenceBefore(db: Database, storeId: StoreId, time: D
   while (low < high) {
     const middle = (low + high + 1n) / 2n
     const [event] = await db.query<{ sequence: string; isBefore: boolean }>(
-      `select sequence, created_at < $4::timestamptz - interval '1 minute' as "isBefore" from all_events
+      `select sequence, created_at < $4::timestamptz - interval '1 minute' as "isBefore" from events
        where store_id = $1 and sequence > $2 and sequence <= $3 order by sequence desc limit 1`,
       [storeId, low.toString(), middle.toString(), time],
     )
@@ -330,34 +329,22 @@ export async function lastSequenceBefore(db: Database, storeId: StoreId, time: D
   return low
 }
 
-/**
- * Keeps the next events after a sequence where deliveries find them, until the transaction ends: those of checkouts in the
- * archive come back, and no other old one goes there.
- */
+/** Keeps the next events after a sequence, until the transaction ends, from being deleted with their checkouts. */
 export async function holdEvents(
   tx: Transaction,
   storeId: StoreId,
   after: bigint,
   limit: number,
 ): Promise<void> {
-  const old = await tx.query<{ checkout_id: string }>(
-    `select distinct checkout_id from (select checkout_id, created_at from all_events
-       where store_id = $1 and sequence > $2 order by sequence limit $3) e
-     where checkout_id is not null and created_at < clock() - interval '29 days'`,
+  // Whatever is younger is not deleted.
+  await tx.query(
+    `select 1 as one from checkouts where id = any(array(
+       select checkout_id from (select checkout_id, created_at from events
+         where store_id = $1 and sequence > $2 order by sequence limit $3) e
+       where checkout_id is not null and created_at < clock() - interval '30 days'))
+     order by id for key share`,
     [storeId, after.toString(), limit],
   )
-  if (old.length === 0) return
-  const ids = old.map(({ checkout_id }) => checkout_id)
-  const lock = () =>
-    tx.query<{ id: string }>('select id from checkouts where id = any($1) order by id for key share', [ids])
-  // Whoever moves one meanwhile is waited for. What is brought back is ours until the transaction ends.
-  const held = new Set((await lock()).map(({ id }) => id))
-  if (held.size === ids.length) return
-  await bringBack(
-    tx,
-    ids.filter((id) => !held.has(id)),
-  )
-  await lock()
 }
 
 /**

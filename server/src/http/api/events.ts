@@ -111,7 +111,7 @@ export function eventRoutes(waits: EventWaits, authenticator: Authenticator): Ro
       operationId: 'listEvents',
       summary: 'Read the store’s event log, oldest first',
       description:
-        'Sequence numbers have no gaps, so a store that continues from its last cursor cannot miss an event. With waitSeconds, an empty page waits until something happens. With Accept: text/event-stream, the answer is a stream.',
+        'Sequence numbers have no gaps, so a store that continues from its last cursor cannot miss an event. If the operator deletes old checkouts, their events go too: without after, the log begins where nothing was deleted. With waitSeconds, an empty page waits until something happens. With Accept: text/event-stream, the answer is a stream.',
       scope: 'webhooks:read',
       query: EventQuery,
       requestHeaders: {
@@ -128,7 +128,7 @@ export function eventRoutes(waits: EventWaits, authenticator: Authenticator): Ro
           },
         },
       },
-      problems: ['log_restarted'],
+      problems: ['log_restarted', 'log_truncated'],
       async handle(ctx, request, reply) {
         const query = request.query as Static<typeof EventQuery>
         const filter = {

@@ -379,7 +379,7 @@ function deliveryRoutes(): Route[] {
       scope: 'webhooks:write',
       body: Redeliver,
       answers: { 202: { description: 'The deliveries are on their way.', schema: Redelivered } },
-      problems: ['not_found', 'endpoint_disabled', 'log_restarted'],
+      problems: ['not_found', 'endpoint_disabled', 'log_restarted', 'log_truncated'],
       async handle(ctx, request, reply) {
         const body = request.body as Wire.Redeliver
         const answer = await redeliverSince(ctx, storeOf(request), param(request, 'endpointId'), {

@@ -51,7 +51,6 @@ const order: readonly (readonly [reader: string, files: readonly string[]])[] = 
       'docs/roles.md',
       'docs/rights.md',
       'docs/retention.md',
-      'docs/archive.md',
       'docs/batcher.md',
       'docs/security-model.md',
     ],

@@ -114,6 +114,10 @@ the value breaks; <code>detail</code> says what is wrong with it.`,
     about: html`<code>resumeAfter</code> is the cursor to continue from.`,
     example: { resumeAfter: '2-0' },
   },
+  log_truncated: {
+    about: html`<code>firstSequence</code> is the number from which on no event was deleted.`,
+    example: { firstSequence: 1041 },
+  },
 }
 
 function effectOf(code: ProblemCode): string {

@@ -1,5 +1,4 @@
 import type { Disposition } from '@farthing/sdk'
-import { inBoth } from '../../archive/archive.ts'
 import type { Database } from '../../database/db.ts'
 import type { StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
@@ -41,8 +40,6 @@ export type PaymentRange = {
   readonly from: string
   readonly before: string
   readonly limit: number
-  /** Ids from here on are not in the archive. */
-  readonly recent: string
 }
 
 export type PaymentRows = {
@@ -59,12 +56,7 @@ export async function listPayments(
 ): Promise<PaymentRows> {
   const values: unknown[] = [storeId, range.before, range.limit, range.from]
   const sql = filter.transaction === null ? inOrder(filter, values) : ofTransaction(filter, values)
-  const query = (text: string) => db.query<RawCredit & { matches: boolean; is_end: boolean }>(text, values)
-  const isOld = range.before <= range.recent
-  let found = await query(isOld ? inBoth(sql) : sql)
-  const seenTo =
-    found.find(({ is_end }) => is_end) ?? (found.length === range.limit ? found.at(-1) : undefined)
-  if (!isOld && (seenTo?.payment_id ?? range.from) < range.recent) found = await query(inBoth(sql))
+  const found = await db.query<RawCredit & { matches: boolean; is_end: boolean }>(sql, values)
   const end = found.findIndex(({ is_end }) => is_end)
   const seen = end < 0 ? found : found.slice(0, end + 1)
   return {

@@ -19,12 +19,12 @@ export function rightOf(mode: string): string {
 }
 
 /**
- * The checkouts of a store, which is SQL too, that an unmatched credit `k` may have been meant for. They are not archived
+ * The checkouts of a store, which is SQL too, that an unmatched credit `k` may have been meant for. They are not deleted
  * while it is unmatched.
  */
 export function hintsFor(storeId: string): string {
   return `(select json_agg(json_build_object('checkoutId', h.checkout_id, 'disposition', h.disposition)
-    order by h.created_at, h.checkout_id) from only payment_hints h join only checkouts c on c.id = h.checkout_id
+    order by h.created_at, h.checkout_id) from payment_hints h join checkouts c on c.id = h.checkout_id
     where h.payment_id = k.payment_id and k.checkout_id is null and c.store_id = ${storeId}) as hints`
 }
 

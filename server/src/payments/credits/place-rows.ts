@@ -10,6 +10,17 @@ import type { Transaction } from '../../database/db.ts'
  * several equal transfers has which number does not matter.
  */
 
+/**
+ * SQL: whether the transfer `i` was counted before and its credit was deleted since, or the address of its payer erased. A
+ * reading that left out the authorization of a transfer is recognised by its place. $1 is the network.
+ */
+export const isKept = (i: string) => `exists (select 1 from kept_credits x where x.key in (
+  credit_key($1, ${i}.transaction_hash, ${i}.asset, ${i}.payer, ${i}.pay_to, ${i}.amount, ${i}.position),
+  nonce_key($1, ${i}.asset, ${i}.payer, ${i}.nonce)))`
+
+/** Above every position that a transfer has: from here on they are those of payers whose data was erased. */
+export const erasedPosition = 1_000_000
+
 /** Above every position: numbers are moved through here, because the unique index looks at each row by itself. */
 const parkedFrom = 1_000_000_000
 
@@ -28,6 +39,7 @@ export async function makeRoom(
     `with input as (
        select * from json_to_recordset($2) as i (log_index integer, transaction_hash text, position integer, asset text,
          payer text, nonce text, pay_to text, amount numeric)
+       where not ${isKept('i')}
      ), found as (
        select k.block_hash, k.log_index, k.block_hash <> $3 as is_replaced
        from (select distinct transaction_hash, asset, payer, pay_to, amount from input) i

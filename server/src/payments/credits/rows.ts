@@ -3,7 +3,7 @@ import type { Database, Transaction } from '../../database/db.ts'
 import type { StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
 import { hintsFor, modeOf, ownersOf } from './owner-rows.ts'
-import { makeRoom, numberLeftOut, placeOutside } from './place-rows.ts'
+import { isKept, makeRoom, numberLeftOut, placeOutside } from './place-rows.ts'
 
 /** SQL for credits: money seen on the chain. */
 export type SeenPlain = {
@@ -66,7 +66,8 @@ export type NewCredit = {
  * that claim. The disposition is decided under the checkout's lock when its status is updated, in the same transaction;
  * until then, a credit with a checkout counts as overpaid, or as exact if that is expected, so that it need not be
  * written twice. If an earlier reading of the block told of another transfer at the same place, that one stays: a
- * witnessed reading has withdrawn it before. Returns only the checkouts of credits that are new or changed, since blocks
+ * witnessed reading has withdrawn it before. A transfer that counted long ago, and whose credit is deleted, is never
+ * written again. Returns only the checkouts of credits that are new or changed, since blocks
  * are read again.
  */
 export async function upsertCredits(
@@ -117,6 +118,7 @@ export async function upsertCredits(
        from (
          ${creditsOfTransfer('orphaned_at is null')} union all ${creditsOfTransfer('orphaned_at is not null')}
        ) o) e
+     where not ${isKept('i')}
      on conflict (network, block_hash, log_index) do update set
        orphaned_at = null,
        reversed_at = null,

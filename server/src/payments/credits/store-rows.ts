@@ -1,4 +1,3 @@
-import { queryBoth } from '../../archive/rows.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { CheckoutId, StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
@@ -32,8 +31,7 @@ export async function readPayment(
   paymentId: string,
 ): Promise<StorePayment | null> {
   const values: unknown[] = [storeId, paymentId]
-  const [row] = await queryBoth<RawCredit & { may_decide: boolean }>(
-    db,
+  const [row] = await db.query<RawCredit & { may_decide: boolean }>(
     `select ${columns}, k.may_decide from (
        select k.*, case when k.checkout_id is not null then k.store_id = $1 or null
          when ${isOfMode(values, 's.mode')} then ${rightOf('s.mode')} end as may_decide
@@ -50,12 +48,16 @@ export async function findCheckoutOf(
   storeId: StoreId,
   paymentId: string,
 ): Promise<CheckoutId | null> {
-  const [row] = await queryBoth<{ id: CheckoutId }>(
-    db,
+  const [row] = await db.query<{ id: CheckoutId }>(
     'select checkout_id as id from credits where payment_id = $2 and store_id = $1 and checkout_id is not null limit 1',
     [storeId, paymentId],
   )
   return row?.id ?? null
+}
+
+/** Locks a payment's checkout, so that nobody evaluates or deletes it until the transaction ends. */
+export async function holdCheckout(tx: Transaction, checkoutId: string): Promise<void> {
+  await tx.query('select 1 as one from checkouts where id = $1 for no key update', [checkoutId])
 }
 
 /**

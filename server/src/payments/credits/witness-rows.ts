@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../../database/db.ts'
-import { placeOutside } from './place-rows.ts'
+import { erasedPosition, placeOutside } from './place-rows.ts'
 import type { SeenPlain } from './rows.ts'
 
 /** SQL for credits that too few providers have reported, or that one had made up. */
@@ -65,7 +65,8 @@ export async function readAloneLeft(
 
 /**
  * Withdraws the credits of a block that a witnessed reading of it does not contain: a provider had made them up. They
- * leave their place on the chain to what is really there. Returns the checkouts affected.
+ * leave their place on the chain to what is really there. One whose payer was erased reads differently, and is final.
+ * Returns the checkouts affected.
  */
 export async function withdrawUntold(
   tx: Transaction,
@@ -85,7 +86,7 @@ export async function withdrawUntold(
   const rows = await tx.query<{ checkout_id: string | null }>(
     `with untold as (
        select k.log_index, ${placeOutside('k')} as place
-       from credits k where k.network = $1 and k.block_hash = $2 and k.log_index >= 0 and not exists (
+       from credits k where k.network = $1 and k.block_hash = $2 and k.log_index >= 0 and k.position < ${erasedPosition} and not exists (
          select 1 from json_to_recordset($3) as i (log_index integer, transaction_hash text, asset text, payer text,
            nonce text, pay_to text, amount numeric)
          where i.log_index = k.log_index and i.transaction_hash = k.transaction_hash and i.asset = k.asset

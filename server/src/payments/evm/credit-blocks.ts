@@ -1,5 +1,3 @@
-import { recentSince } from '../../archive/archive.ts'
-import { bringBackPaidBy } from '../../archive/rows.ts'
 import type { Chain, Log } from '../../chains/evm/chain.ts'
 import { type NonceEvent, readTransfers } from '../../chains/evm/eip3009.ts'
 import type { Listener } from '../../chains/evm/listener.ts'
@@ -68,12 +66,6 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
   return {
     async onBlock(tx, block, logs, { isWitnessed, isDoubted, isAgain }) {
       const seen = readByAsset(logs)
-      // A block from so long ago is read again only after a restore or a long pause. What it paid must be found.
-      if (block.time < recentSince(ctx.now()))
-        await bringBackPaidBy(
-          tx,
-          [...seen.authorized, ...seen.plain].map(({ transactionHash }) => transactionHash),
-        )
       const withdrawn = isWitnessed && isAgain ? await withdraw(ctx, tx, network, block.hash, seen) : []
       const { found, ...signed } = await findConcerns(tx, network, block.time, seen.authorized)
       const recovered = await recoverClaims(ctx, tx, chain, found)

@@ -68,7 +68,7 @@ export async function readRestoredAt(db: Database, network: string): Promise<Dat
  * Records an authorization that was found on the chain: for the checkout that its marker names, if that checkout made
  * exactly this offer; or, while a restore is being reconciled, without a checkout, so that it cannot be presented
  * again. If the checkout already has an unresolved authorization, this one is stored as rejected, so that there are
- * never two; its credit counts in any state.
+ * never two; its credit counts in any state. One that counted long ago, and was deleted since, is not recorded.
  */
 export async function insertRecovered(
   tx: Transaction,
@@ -91,7 +91,8 @@ export async function insertRecovered(
          then 'rejected' else 'sent' end,
        $5, $6::numeric, 0, 0, decode($7, 'hex'), clock(), 1
      from (select 1) one left join named n on true
-     where n.id is not null or $9
+     where (n.id is not null or $9)
+       and not exists (select 1 from kept_credits x where x.key = nonce_key($1, $2, $3, $4))
      on conflict do nothing
      returning checkout_id, store_id`,
     [

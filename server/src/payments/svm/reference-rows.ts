@@ -1,4 +1,3 @@
-import { inBoth } from '../../archive/archive.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { Wanted } from '../rail.ts'
 
@@ -58,20 +57,20 @@ export async function listAwaited(
   )
 }
 
-/** Which of these transactions are neither credited nor sent by us. Nearly all are known where they are written to. */
+/** Which of these transactions are neither credited nor sent by us. */
 export async function listUnknown(
   db: Database,
   network: string,
   hashes: readonly string[],
 ): Promise<string[]> {
-  const sql = `select h.hash from unnest($2::text[]) as h (hash)
+  const rows = await db.query<{ hash: string }>(
+    `select h.hash from unnest($2::text[]) as h (hash)
      where not exists (select 1 from credits k where k.network = $1 and k.transaction_hash = h.hash
          and k.orphaned_at is null)
-       and not exists (select 1 from broadcasts b where b.network = $1 and b.hash = h.hash)`
-  const read = async (text: string, some: readonly string[]) =>
-    (await db.query<{ hash: string }>(text, [network, some])).map(({ hash }) => hash)
-  const fresh = await read(sql, hashes)
-  return fresh.length === 0 ? [] : await read(inBoth(sql), fresh)
+       and not exists (select 1 from broadcasts b where b.network = $1 and b.hash = h.hash)`,
+    [network, hashes],
+  )
+  return rows.map(({ hash }) => hash)
 }
 
 /** A transfer by reference, with the place where it is or was included. */

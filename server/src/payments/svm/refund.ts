@@ -262,8 +262,7 @@ async function readHandedMessage(
 }
 
 /**
- * SQL: the message of a refund died before its wallet's signature was seen: no settler has signed it. What was sent for a
- * refund moves to the archive only after the refund has ended, and then nothing is handed out for it.
+ * SQL: the message of a refund died before its wallet's signature was seen: no settler has signed it.
  */
 const isFreed = (
   refundId: string,

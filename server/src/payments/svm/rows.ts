@@ -144,10 +144,10 @@ export async function listUnrecorded(
   )
 }
 
-/** Which of these transactions we have no record of sending, here or in the archive. */
+/** Which of these transactions we have no record of sending. */
 export async function listNotBroadcast(db: Database, hashes: readonly string[]): Promise<Set<string>> {
   const rows = await db.query<{ hash: string }>(
-    'select hash from unnest($1::text[]) as i (hash) where not exists (select 1 from all_broadcasts b where b.hash = i.hash)',
+    'select hash from unnest($1::text[]) as i (hash) where not exists (select 1 from broadcasts b where b.hash = i.hash)',
     [hashes],
   )
   return new Set(rows.map(({ hash }) => hash))
@@ -209,7 +209,7 @@ export async function recoverRefund(
        refund_id = coalesce(excluded.refund_id, a.refund_id), store_id = coalesce(excluded.store_id, a.store_id),
        pay_to = excluded.pay_to, amount = excluded.amount, signature = excluded.signature, settler = excluded.settler,
        reason = null, resolved_at = null
-     where not exists (select 1 from all_transaction_calls c where c.network = a.network and c.asset = a.asset
+     where not exists (select 1 from transaction_calls c where c.network = a.network and c.asset = a.asset
        and c.payer = a.payer and c.nonce = a.nonce)
      returning a.nonce`,
     [

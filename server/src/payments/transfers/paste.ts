@@ -1,5 +1,4 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { bringBack } from '../../archive/rows.ts'
 import type { Hex } from '../../chains/hex.ts'
 import type { Context } from '../../context.ts'
 import type { Rails } from '../rail.ts'
@@ -38,11 +37,7 @@ export async function pasteTransaction(
   const [hash] = parsed.values()
   if (!hash) return null
   const known = networks.filter((network) => parsed.has(network))
-  const insert = () => insertPasted(ctx.db, checkoutId, known, hash, pasteLimits)
-  if (!(await insert())) {
-    await bringBack(ctx.db, [checkoutId])
-    if (!(await insert())) return 'not_found'
-  }
+  if (!(await insertPasted(ctx.db, checkoutId, known, hash, pasteLimits))) return 'not_found'
   ctx.db.wakeUps.send('claims')
   for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += lookEveryMs) {
     const outcome = await readPasted(ctx.db, checkoutId, hash)

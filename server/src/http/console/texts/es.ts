@@ -1081,6 +1081,7 @@ export const es: typeof en = {
       endpoint_limit: 'La tienda tiene todos los destinos que puede tener, o cambió demasiados hoy.',
       endpoint_disabled: 'El destino está desactivado. Actívelo primero.',
       log_restarted: 'El registro se restauró desde una copia. Vuelva a cargar la página.',
+      log_truncated: 'Los eventos tan antiguos se eliminaron.',
       not_found: 'Aquí no hay nada, o no es suyo.',
       '/url': 'La URL no sirve: necesita https, una dirección pública y el puerto 443 u 8443.',
       '/label': 'El nombre debe tener de 1 a 100 bytes, sin caracteres de control.',

@@ -1,12 +1,22 @@
 import type { Transaction } from '../database/db.ts'
 
-/** Erases a payer from the events that announced these payments without a checkout, each between two ids of events. */
-export async function eraseUnmatched(
+/**
+ * Erases a payer from the events of these checkouts, with what the store wrote there about the buyer, and from those that
+ * announced payments without a checkout, each between two ids of events.
+ */
+export async function eraseFromEvents(
   tx: Transaction,
+  checkoutIds: readonly string[],
   payer: string,
   erased: string,
   announced: readonly { readonly id: string; readonly from: string; readonly until: string }[],
 ): Promise<void> {
+  await tx.query(
+    `update events set data = (regexp_replace(data::text, $2, $3, 'gi')::jsonb #- '{checkout,metadata}'
+       #- '{checkout,successRedirectUrl}' #- '{checkout,cancelUrl}')::json
+     where checkout_id = any($1)`,
+    [checkoutIds, payer, erased],
+  )
   await tx.query(
     `update events e set data = regexp_replace(e.data::text, $2, $3, 'gi')::json
      from json_to_recordset($1) as i (id text, "from" text, until text)

@@ -1,0 +1,55 @@
+import type { Context } from '../../context.ts'
+import { crashPoint } from '../../crash.ts'
+import { firstIdAt } from '../../ids.ts'
+
+/** One transaction of a fraction of a second. */
+const checkoutsPerBatch = 200
+/** At a run per second, 800 checkouts: as many as a busy deployment ends, and little beside its payments. */
+const batchesPerRun = 4
+/** Whatever could not be deleted yet is looked at again after this. */
+const passEverySeconds = 3_600
+const dayMs = 86_400_000
+
+/** Where a pass through the checkouts is, from the oldest to those that are too young. */
+export type Pass = { after: string; notBefore: Date }
+
+export const firstPass = (): Pass => ({ after: '', notBefore: new Date(0) })
+
+/**
+ * Deletes checkouts that ended longer ago than RETENTION_DAYS, with all that belongs to them, a few batches per run. The
+ * database decides what may go (`list_over` in migration 0042), and deletes it: no role has the right to delete a payment.
+ * What must never count again stays in `kept_credits`, and what was taken in the rollups.
+ *
+ * Any number of processes may run this at once, and be killed anywhere: each batch is one statement, and passes what
+ * another process holds. Whatever may not go yet is passed too, so that it holds up nothing that follows.
+ */
+export async function deleteOver(ctx: Context, pass: Pass, now: Date): Promise<void> {
+  const days = ctx.config.retentionDays
+  if (days === 0 || now < pass.notBefore) return
+  const before = firstIdAt('ch', ctx.config.cell, new Date(now.getTime() - days * dayMs))
+  for (let i = 0; i < batchesPerRun; i++) {
+    const batch = await ctx.db.transaction(async (tx) => {
+      const [row] = await tx.query<{ looked: number; deleted: number; lastId: string | null }>(
+        'select looked, deleted, last_id as "lastId" from delete_over($1, $2, $3, $4)',
+        [pass.after, before, days, checkoutsPerBatch],
+      )
+      if (row && row.deleted > 0) crashPoint(ctx, 'retention-before-commit')
+      return row
+    })
+    // Another process is at it, or a restored database is being compared.
+    if (!batch) return
+    if (batch.deleted > 0) {
+      ctx.log.info(
+        { checkouts: batch.deleted, days },
+        'deleted checkouts that ended longer ago than RETENTION_DAYS',
+      )
+      crashPoint(ctx, 'retention-after-commit')
+    }
+    if (batch.looked < checkoutsPerBatch || batch.lastId === null) {
+      pass.after = ''
+      pass.notBefore = new Date(now.getTime() + passEverySeconds * 1_000)
+      return
+    }
+    pass.after = batch.lastId
+  }
+}

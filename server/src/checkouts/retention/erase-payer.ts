@@ -1,0 +1,75 @@
+import type { Context } from '../../context.ts'
+import type { Transaction } from '../../database/db.ts'
+import { eraseFromEvents } from '../../events/erase.ts'
+import { firstIdAt } from '../../ids.ts'
+import {
+  countErasable,
+  countMoving,
+  type ErasedPayment,
+  erasePayments,
+  type Kept,
+  listErasable,
+} from '../../payments/erase.ts'
+import { erasedLike } from '../../payments/erased.ts'
+
+/** One transaction of a fraction of a second. */
+const checkoutsPerBatch = 200
+const dayMs = 86_400_000
+
+export type Erased = Kept & {
+  readonly erased: number
+  /** Signatures, payments and refunds of the payer that can still move money. If there are any, nothing is erased. */
+  readonly moving: number
+}
+
+/**
+ * Erases a payer: an address that is known to nobody takes the place of theirs, and what the store wrote about the buyer
+ * goes. Amounts, times and transactions stay: they are the store's books, and the chain has them anyway. The payments
+ * cannot be refunded afterwards, because a refund is known by its payer. Running it again goes on where it was stopped.
+ */
+export async function erasePayer(ctx: Context, payer: string): Promise<Erased> {
+  const moving = await countMoving(ctx.db, payer, null)
+  let erased = 0
+  while (moving === 0) {
+    const ids = await listErasable(ctx.db, payer, checkoutsPerBatch)
+    const done = ids.length === 0 ? 0 : await ctx.db.transaction((tx) => eraseFrom(ctx, tx, payer, ids))
+    if (done === 0) break
+    erased += done
+  }
+  return { erased, moving, ...(await countErasable(ctx.db, payer)) }
+}
+
+async function eraseFrom(
+  ctx: Context,
+  tx: Transaction,
+  payer: string,
+  ids: readonly string[],
+): Promise<number> {
+  const locked = await tx.query<{ id: string }>(
+    'select id from checkouts where id = any($1) order by id for no key update',
+    [ids],
+  )
+  const held = locked.map(({ id }) => id)
+  // Nothing about these checkouts changes any more. What has begun since it was counted keeps them as they are.
+  if ((await countMoving(tx, payer, held)) > 0) return 0
+  await tx.query(
+    'update checkouts set metadata = null, success_redirect_url = null, cancel_url = null where id = any($1)',
+    [held],
+  )
+  const replacement = erasedLike(payer)
+  const payments = await erasePayments(tx, held, payer, replacement)
+  await eraseFromEvents(tx, held, payer, replacement, listAnnounced(ctx, payments))
+  return held.length
+}
+
+/**
+ * Money that a store accepted may have been announced before, in an event without a checkout. It lies between ids of these
+ * times, and a day for clocks that differ.
+ */
+function listAnnounced(ctx: Context, payments: readonly ErasedPayment[]) {
+  const idAt = (time: Date, days: number) =>
+    firstIdAt('evt', ctx.config.cell, new Date(time.getTime() + days * dayMs))
+  return payments.flatMap(({ id, seenAt, acceptedAt }) =>
+    acceptedAt === null ? [] : { id, from: idAt(seenAt, -1), until: idAt(acceptedAt, 1) },
+  )
+}
