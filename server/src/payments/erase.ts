@@ -23,7 +23,7 @@ export async function listErasable(db: Database, payer: string, limit: number): 
 }
 
 /** What still names a payer. */
-export type Kept = {
+export type Left = {
   /** Checkouts with a refund. */
   readonly refunded: number
   /** Checkouts with a payment that its store has not decided about. */
@@ -32,8 +32,8 @@ export type Kept = {
   readonly unmatched: number
 }
 
-export async function countErasable(db: Database, payer: string): Promise<Kept> {
-  const [row] = await db.query<Kept>(
+export async function countLeft(db: Database, payer: string): Promise<Left> {
+  const [row] = await db.query<Left>(
     `select (select count(*)::integer from ${paidBy} p where ${isRefunded}) as refunded,
        (select count(*)::integer from ${paidBy} p where not ${isRefunded} and ${isUndecided}) as undecided,
        (select count(distinct k.payment_id)::integer from credits k where k.checkout_id is null

@@ -3,11 +3,11 @@ import type { Transaction } from '../../database/db.ts'
 import { eraseFromEvents } from '../../events/erase.ts'
 import { firstIdAt } from '../../ids.ts'
 import {
-  countErasable,
+  countLeft,
   countMoving,
   type ErasedPayment,
   erasePayments,
-  type Kept,
+  type Left,
   listErasable,
 } from '../../payments/erase.ts'
 import { erasedLike } from '../../payments/erased.ts'
@@ -16,7 +16,7 @@ import { erasedLike } from '../../payments/erased.ts'
 const checkoutsPerBatch = 200
 const dayMs = 86_400_000
 
-export type Erased = Kept & {
+export type Erased = Left & {
   readonly erased: number
   /** Signatures, payments and refunds of the payer that can still move money. If there are any, nothing is erased. */
   readonly moving: number
@@ -36,7 +36,7 @@ export async function erasePayer(ctx: Context, payer: string): Promise<Erased> {
     if (done === 0) break
     erased += done
   }
-  return { erased, moving, ...(await countErasable(ctx.db, payer)) }
+  return { erased, moving, ...(await countLeft(ctx.db, payer)) }
 }
 
 async function eraseFrom(
