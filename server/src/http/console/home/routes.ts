@@ -38,7 +38,7 @@ export function mountHome(scope: FastifyInstance, ctx: Context): void {
  * All of it in one transaction, because naming the store again for each statement would cost more than the statements.
  * `sees`: what the member can do something about.
  */
-async function readHome(
+export async function readHome(
   outer: Context,
   storeId: StoreId,
   period: Period,
