@@ -1,4 +1,4 @@
-import type { Config } from './config.ts'
+import type { Config } from './config/settings.ts'
 import type { Database } from './database/db.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'

@@ -23,10 +23,7 @@ export const floors: readonly (readonly string[])[] = [
   ['crash.ts'],
   ['context.ts'],
   ['database', 'secrets'],
-  ['settings-folder.ts'],
-  ['config.ts'],
-  ['console-settings.ts', 'mail-settings.ts', 'signing-settings.ts'],
-  ['parse-setting.ts'],
+  ['config'],
   ['networks.ts', 'metrics.ts', 'log.ts', 'money.ts', 'ids.ts', 'problems.ts', 'remember.ts'],
   ['version.ts', 'safe-number.ts'],
 ]
@@ -107,8 +104,8 @@ function findViolationsInFile({ path, text }: Source): string[] {
     report('asks one provider: ask all, or say in server/test/tidy.ts why one is enough')
   if (floorOf(path) === undefined) report('has no floor: assign one in server/test/tidy.ts')
   if (bannedNames.test(path)) report('has a generic name: name it after its contents')
-  if (path !== 'config.ts' && /process\.env/.test(code))
-    report('reads the environment: only config.ts may do that')
+  if (path !== 'config/read.ts' && /process\.env/.test(code))
+    report('reads the environment: only config/read.ts may do that')
   if (path !== 'main.ts' && /Date\.now\(|new Date\(\)|performance\.now\(/.test(code))
     report('reads a clock: take the time as an argument instead')
   if (/parseFloat|\bNumber\(|toFixed\(/.test(code))

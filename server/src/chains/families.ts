@@ -1,4 +1,4 @@
-import { nodesOf } from '../config.ts'
+import { nodesOf } from '../config/settings.ts'
 import type { Context } from '../context.ts'
 import { type Family, type Mode, type Network, networks } from '../networks.ts'
 import { parseEvmAddress, showEvmAddress } from './evm/address.ts'

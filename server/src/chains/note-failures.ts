@@ -1,5 +1,5 @@
+import type { Node } from '../config/parse.ts'
 import type { Context } from '../context.ts'
-import type { Node } from '../parse-setting.ts'
 import type { NoteOutcome } from './rpc.ts'
 
 /** A provider that keeps failing gets one log line in this time. Every failure is counted. */

@@ -1,4 +1,4 @@
-import type { Node } from '../parse-setting.ts'
+import type { Node } from '../config/parse.ts'
 
 /**
  * JSON-RPC to the nodes of one chain. A call goes to the first node that has not just failed; if that one fails, to the

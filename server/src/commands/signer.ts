@@ -1,6 +1,7 @@
 import { listenForQuestions } from '../chains/signers/listen.ts'
 import { openSpending } from '../chains/signers/spending.ts'
-import { type Config, ConfigError } from '../config.ts'
+import { ConfigError } from '../config/read.ts'
+import type { Config } from '../config/settings.ts'
 import type { Log } from '../log.ts'
 import { networks } from '../networks.ts'
 import { version } from '../version.ts'

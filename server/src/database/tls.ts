@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
-import { ConfigError } from '../config.ts'
+import { ConfigError } from '../config/read.ts'
 
 /**
  * How a connection to the database is encrypted. With `sslmode=verify-full` the server must prove, by a certificate of

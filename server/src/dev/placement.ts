@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type Address, concat, type Hex, isAddressEqual, keccak256, pad, slice, toBytes, toHex } from 'viem'
-import { readTokenArtifact } from '../config.ts'
+import { readTokenArtifact } from '../config/read.ts'
 import type { EvmNetwork } from '../networks.ts'
 
 export type LocalAsset = EvmNetwork['assets'][number]

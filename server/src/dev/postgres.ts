@@ -3,7 +3,7 @@ import { chown, mkdir, readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { ConfigError } from '../config.ts'
+import { ConfigError } from '../config/read.ts'
 
 const execute = promisify(execFile)
 

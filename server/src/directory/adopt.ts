@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { ConfigError } from '../config.ts'
+import { ConfigError } from '../config/read.ts'
 import type { Context } from '../context.ts'
 import { checkSchema, type Migrated, migrate } from '../database/migrate.ts'
 import { randomText } from '../ids.ts'

@@ -66,7 +66,7 @@ export async function writeMail(
     return false
   }
   const [key] = readSecretsKeys(ctx.config.secretsKeyFile)
-  assert(key, 'config.ts asks for SECRETS_KEY_FILE where SMTP_URL is set')
+  assert(key, 'config requires SECRETS_KEY_FILE where SMTP_URL is set')
   const id = newId('mail', ctx.config.cell, now)
   const row = { id, about, ...seal(key, placeOf(id), JSON.stringify(mail)) }
   const isWritten = await insertMail(tx, row, waitingMax[kind], now)

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import * as oidc from 'openid-client'
-import { ConfigError } from '../config.ts'
+import { ConfigError } from '../config/read.ts'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { MemberId } from '../ids.ts'

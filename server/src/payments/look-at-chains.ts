@@ -1,6 +1,6 @@
 import { listNodeRecords } from '../chains/node-rows.ts'
 import { type Follower, listFaults, readFollower } from '../chains/rows.ts'
-import { nodesOf } from '../config.ts'
+import { nodesOf } from '../config/settings.ts'
 import type { Context } from '../context.ts'
 import { type Network, networks } from '../networks.ts'
 import type { Rails } from './rail.ts'

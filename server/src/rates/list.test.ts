@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/support/database.ts'
-import { readConfig } from '../config.ts'
+import { readConfig } from '../config/read.ts'
 import type { Context } from '../context.ts'
 import { openLog } from '../log.ts'
 import { openMetrics } from '../metrics.ts'

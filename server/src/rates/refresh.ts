@@ -1,4 +1,4 @@
-import { settings } from '../config.ts'
+import { settings } from '../config/settings.ts'
 import type { Context } from '../context.ts'
 import { replaceRates } from './rows.ts'
 import type { Source } from './sources.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { ConfigError } from '../config.ts'
+import { ConfigError } from '../config/read.ts'
 
 /** A key that seals secrets in the database. Its id is stored with everything that it sealed. */
 export type SecretsKey = { readonly id: string; readonly bytes: Buffer }

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { parseNode } from '../../src/config/parse.ts'
 import { openDatabase } from '../../src/database/db.ts'
 import { buildApp } from '../../src/http/app.ts'
-import { parseNode } from '../../src/parse-setting.ts'
 import { atEnd } from '../support/at-end.ts'
 import { newPayer } from '../support/chain/evm-payment.ts'
 import { openFaultyNode } from '../support/faulty-node.ts'

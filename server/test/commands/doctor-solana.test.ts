@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { examine } from '../../src/commands/doctor.ts'
-import { parseNode } from '../../src/parse-setting.ts'
+import { parseNode } from '../../src/config/parse.ts'
 import { openShop } from '../support/shop.ts'
 
 const shop = await openShop({ network: 'SOLANA_LOCAL' })

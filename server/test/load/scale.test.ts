@@ -20,7 +20,7 @@ import {
 } from '../../src/checkouts/rows.ts'
 import { listProcessing } from '../../src/checkouts/status-rows.ts'
 import { readView } from '../../src/checkouts/view.ts'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/read.ts'
 import type { Context } from '../../src/context.ts'
 import { type Database, openDatabase } from '../../src/database/db.ts'
 import { migrate } from '../../src/database/migrate.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/read.ts'
 import type { Context } from '../../src/context.ts'
 import { openDatabase } from '../../src/database/db.ts'
 import { buildApp } from '../../src/http/app.ts'

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { listSettings } from '../../src/config.ts'
+import { listSettings } from '../../src/config/settings.ts'
 import { openMetrics } from '../../src/metrics.ts'
 import { networks } from '../../src/networks.ts'
 import { floors } from '../tidy.ts'

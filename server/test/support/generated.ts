@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { PayEngine } from '../../src/checkouts/pay.ts'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/read.ts'
 import type { Context } from '../../src/context.ts'
 import { openDatabase } from '../../src/database/db.ts'
 import { openEventWaits } from '../../src/events/wait.ts'

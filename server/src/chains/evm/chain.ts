@@ -1,5 +1,5 @@
+import type { Node } from '../../config/parse.ts'
 import type { EvmNetwork } from '../../networks.ts'
-import type { Node } from '../../parse-setting.ts'
 import { enoughOf, isMost } from '../agree.ts'
 import type { Hex } from '../hex.ts'
 import {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { chmod, lstat, rm } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
-import { ConfigError } from '../../config.ts'
+import { ConfigError } from '../../config/read.ts'
 import type { Log } from '../../log.ts'
 import type { Network } from '../../networks.ts'
 import { type Answer, LineError, openLines, type Question, readQuestion } from './protocol.ts'

@@ -1,4 +1,4 @@
-import type { SigningLimits } from '../../signing-settings.ts'
+import type { SigningLimits } from '../../config/settings.ts'
 import type { Spending } from './spending.ts'
 
 /**

@@ -1,5 +1,5 @@
+import type { Node } from '../../config/parse.ts'
 import type { SolanaNetwork } from '../../networks.ts'
-import type { Node } from '../../parse-setting.ts'
 import { reachedBy } from '../agree.ts'
 import { type NoteOutcome, openRpc, type Rpc, RpcUnavailableError } from '../rpc.ts'
 import { encodeTransaction, type SvmTransaction } from './message.ts'

@@ -1,5 +1,5 @@
 import { parseWalletAddress } from '../../chains/families.ts'
-import { ConfigError, readConfig } from '../../config.ts'
+import { ConfigError, readConfig } from '../../config/read.ts'
 import { type Network, networks } from '../../networks.ts'
 import { checkEmail, checkText } from '../../stores/check-text.ts'
 import { type Options, UsageError } from '../usage.ts'

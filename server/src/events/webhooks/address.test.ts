@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readConfig } from '../../config.ts'
+import { readConfig } from '../../config/read.ts'
 import { reachOf } from './address.ts'
 
 const open = (settings: Record<string, string>) =>

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/settings.ts'
 import type { Mistake } from '../../problems.ts'
 
 /**

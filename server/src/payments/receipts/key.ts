@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { ConfigError } from '../../config.ts'
+import { ConfigError } from '../../config/read.ts'
 
 /**
  * A key that signs offers and receipts. It can't move money: whoever steals it can lie about payments in our name, and

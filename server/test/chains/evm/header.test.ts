@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Hex } from 'viem'
 import { openChain } from '../../../src/chains/evm/chain.ts'
 import { canContain, isGenuine, type RawHeader } from '../../../src/chains/evm/header.ts'
-import { parseNode } from '../../../src/parse-setting.ts'
+import { parseNode } from '../../../src/config/parse.ts'
 import { openEvm } from '../../support/chain/evm.ts'
 
 const chain = await openEvm()

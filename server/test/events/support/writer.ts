@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { createInterface } from 'node:readline'
 import { openCreateCheckout } from '../../../src/checkouts/create.ts'
-import { readConfig } from '../../../src/config.ts'
+import { readConfig } from '../../../src/config/read.ts'
 import type { Context } from '../../../src/context.ts'
 import { openDatabase } from '../../../src/database/db.ts'
 import { openLog } from '../../../src/log.ts'

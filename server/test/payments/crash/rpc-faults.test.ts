@@ -4,7 +4,7 @@ import { decodeFunctionResult, encodeFunctionResult, type Hex, numberToHex } fro
 import { openChain as openOurs } from '../../../src/chains/evm/chain.ts'
 import { openSigner } from '../../../src/chains/evm/signer.ts'
 import { RpcAnswerError } from '../../../src/chains/rpc.ts'
-import { parseNode } from '../../../src/parse-setting.ts'
+import { parseNode } from '../../../src/config/parse.ts'
 import { fundedKey, multicallAbi } from '../../support/chain/evm.ts'
 import { openChain } from '../../support/chain/open.ts'
 import {

@@ -1,7 +1,7 @@
 /** A network and a token with 18 decimals, added by one table entry and nothing else, then paid end to end. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { listSettings } from '../../../src/config.ts'
+import { listSettings } from '../../../src/config/settings.ts'
 import { type Network, networks } from '../../../src/networks.ts'
 import { replaceRates } from '../../../src/rates/rows.ts'
 import { sources } from '../../../src/rates/sources.ts'

@@ -19,7 +19,7 @@ import {
   verifyReceiptMatchesOffer,
   verifyReceiptSignatureJWS,
 } from '@x402/extensions/offer-receipt'
-import { ConfigError } from '../../../src/config.ts'
+import { ConfigError } from '../../../src/config/read.ts'
 import { openIssuer } from '../../../src/payments/receipts/issuer.ts'
 import { openNeighbour, openTestApp } from '../../support/app.ts'
 import { atEnd } from '../../support/at-end.ts'

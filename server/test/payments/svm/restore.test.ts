@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openSvmChain } from '../../../src/chains/svm/chain.ts'
-import { nodesOf } from '../../../src/config.ts'
+import { nodesOf } from '../../../src/config/settings.ts'
 import { listConnected, openRails } from '../../../src/payments/rails.ts'
 import { startReconciling } from '../../../src/payments/restores/reconcile.ts'
 import { listSettlerAddresses } from '../../../src/payments/settlers/rows.ts'

@@ -1,7 +1,7 @@
 import { openChain } from '../../../../../src/chains/evm/chain.ts'
 import { followOnce } from '../../../../../src/chains/evm/follower.ts'
 import { updateStatus } from '../../../../../src/checkouts/update-status.ts'
-import { nodesOf } from '../../../../../src/config.ts'
+import { nodesOf } from '../../../../../src/config/settings.ts'
 import type { Transaction } from '../../../../../src/database/db.ts'
 import { assignWaitingSequences } from '../../../../../src/events/assign-sequence.ts'
 import { buryDead } from '../../../../../src/payments/evm/bury-dead.ts'

@@ -1,33 +1,32 @@
-import { type ConsoleConfig, consoleSettings } from './console-settings.ts'
-import { firstCell } from './ids.ts'
-import { findMailMistakes, type MailConfig, mailSettings } from './mail-settings.ts'
-import { findNodeMistake, type Network, networks } from './networks.ts'
+import { firstCell } from '../ids.ts'
+import { findNodeMistake, type Network, networks } from '../networks.ts'
 import {
   anyText,
-  type Environment,
-  findConsoleMistakes,
+  databaseUrl,
   integer,
   knownNetworks,
   list,
+  mailAddress,
+  mailServer,
   type Node,
   nativeAmount,
   networkRanges,
   nodeList,
-  optionalUrl,
+  oneOf,
+  optional,
+  passkeyOrigin,
   rateList,
   type Setting,
-  url,
+  solAmount,
   webUrl,
   zeroOr,
-} from './parse-setting.ts'
-import { type SigningConfig, signingSettings } from './signing-settings.ts'
+} from './parse.ts'
 
 /**
- * The only reader of the environment. `readConfig` is pure and reports every mistake at once, each as a sentence that
- * names the setting, so that an operator can fix all of them at once. `npm run generate` writes `.env.example` and
- * the table in docs/reference.md from the settings here.
+ * Every setting as data: its name, meaning, default, and how its text becomes a value. `npm run generate` writes
+ * `.env.example` and the table in docs/reference.md from here. `read.ts` reads them from the environment.
  */
-export type Config = Grouped & {
+export type Config = SigningLimits & {
   readonly databaseUrl: string
   readonly host: string
   readonly port: number
@@ -35,6 +34,19 @@ export type Config = Grouped & {
   readonly operationsPort: number
   readonly baseUrl: string
   readonly checkoutPageUrl: string
+  /** Empty: the console is off. */
+  readonly consoleUrl: string
+  readonly consolePort: number
+  /** Empty: the console connects as serve does. */
+  readonly consoleDatabaseUrl: string
+  readonly oidcFile: string
+  /** Whether strangers may open stores: not at all, when an operator approves them, or when they prove a wallet. */
+  readonly signUp: 'closed' | 'approval' | 'open'
+  readonly signUpsPerBlock: number
+  readonly signUpsPerDay: number
+  readonly unprovenCheckoutsPerHour: number
+  /** In wei. Null: not limited more than other stores. */
+  readonly unprovenGasPerDay: bigint | null
   readonly cell: string
   readonly directoryUrl: string
   readonly networks: readonly string[]
@@ -60,23 +72,38 @@ export type Config = Grouped & {
   readonly storeGasPerDay: bigint | null
   readonly solanaTokenAccountsPerDay: number
   readonly settlerKeysFile: string
+  readonly signerSocket: string
+  readonly signerSocketMode: number
   readonly receiptKeysFile: string
   readonly secretsKeyFile: string
+  /** Empty: no mails are written. */
+  readonly smtpUrl: string
+  readonly mailFrom: string
   readonly webhookPrivateNetworks: readonly string[]
   /** 0: nothing is deleted. */
   readonly retentionDays: number
   readonly crashAt: string
 }
 
-type Grouped = ConsoleConfig & MailConfig & SigningConfig
-type FixedConfig = Omit<Config, 'nodes'>
+/** The most that settlers' keys may sign. */
+export type SigningLimits = {
+  readonly gasPerTransaction: bigint
+  /** In wei. Null: not limited. */
+  readonly etherPerTransaction: bigint | null
+  readonly etherPerDay: bigint | null
+  /** In lamports. Null: not limited. */
+  readonly solPerDay: bigint | null
+}
+
+/** All settings whose names do not depend on a network. */
+export type FixedConfig = Omit<Config, 'nodes'>
 
 export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfig[Key]> } = {
   databaseUrl: {
     name: 'DATABASE_URL',
     about:
       'PostgreSQL 15 or later, for example postgres://farthing:secret@db.internal:5432/farthing. With ?sslmode=verify-full&sslrootcert=FILE the server must prove that it is that host.',
-    parse: url('postgres:', 'postgresql:'),
+    parse: databaseUrl,
   },
   host: { name: 'HOST', about: 'The address that serve listens on.', fallback: '127.0.0.1', parse: anyText },
   port: {
@@ -112,7 +139,68 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     fallback: (environment) => `${environment.BASE_URL ?? 'https://invalid'}/pay`,
     parse: webUrl,
   },
-  ...consoleSettings,
+  consoleUrl: {
+    name: 'CONSOLE_URL',
+    about:
+      'The public URL of the console, where stores’ members sign in. Its host must be neither that of BASE_URL nor that of CHECKOUT_PAGE_URL; members’ passkeys belong to this host, so changing it means that all of them enrol again. Empty: there is no console.',
+    fallback: '',
+    parse: optional(passkeyOrigin),
+  },
+  consolePort: {
+    name: 'CONSOLE_PORT',
+    about: 'The port that serve listens on for the console; 0 picks a free one. Used only with CONSOLE_URL.',
+    fallback: '8403',
+    parse: integer(0, 65_535),
+  },
+  consoleDatabaseUrl: {
+    name: 'CONSOLE_DATABASE_URL',
+    about:
+      'The same database as DATABASE_URL, as the console’s own role (docs/roles.md). Empty: the console connects as serve does, with DATABASE_URL.',
+    fallback: '',
+    parse: optional(databaseUrl),
+  },
+  oidcFile: {
+    name: 'OIDC_FILE',
+    about:
+      'A JSON file with issuer, clientId and clientSecret of an OpenID provider that members may also sign in through. Only serve reads it. Empty: passkeys only.',
+    fallback: '',
+    parse: anyText,
+  },
+  signUp: {
+    name: 'SIGN_UP',
+    about:
+      'Whether strangers may open stores at CONSOLE_URL/sign-up. closed: they may not. approval: they get a test store at once, and a live one that creates checkouts when an operator has approved it. open: the live one creates checkouts once it has proven its wallet.',
+    fallback: 'closed',
+    parse: oneOf('closed', 'approval', 'open'),
+  },
+  signUpsPerBlock: {
+    name: 'SIGN_UPS_PER_BLOCK',
+    about:
+      'How many may sign up per day (UTC) from one block of addresses: an IPv4 /24 or an IPv6 /48, which is what one customer of a provider can have.',
+    fallback: '5',
+    parse: integer(1, 1_000_000),
+  },
+  signUpsPerDay: {
+    name: 'SIGN_UPS_PER_DAY',
+    about:
+      'How many may sign up per day (UTC) from anywhere: what an operator can look at, and a bound for whoever has many addresses.',
+    fallback: '100',
+    parse: integer(1, 1_000_000),
+  },
+  unprovenCheckoutsPerHour: {
+    name: 'UNPROVEN_CHECKOUTS_PER_HOUR',
+    about:
+      'Checkouts per hour of a store that somebody signed up for and that has not proven a wallet: enough to try everything, too few to fill the database.',
+    fallback: '60',
+    parse: integer(1, 1_000_000),
+  },
+  unprovenGasPerDay: {
+    name: 'UNPROVEN_GAS_PER_DAY',
+    about:
+      'What settlements for such a store may cost per day on each network whose fees are paid in ether, in ETH, if that is less than STORE_GAS_PER_DAY. Empty: the same as for every store.',
+    fallback: '0.002',
+    parse: nativeAmount,
+  },
   cell: {
     name: 'CELL',
     about:
@@ -126,7 +214,7 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     about:
       'The PostgreSQL database that several cells share, which says which cell owns a wallet or settler (docs/cells.md). Empty: this deployment is the only cell.',
     fallback: '',
-    parse: (text) => (text === '' ? { value: text } : url('postgres:', 'postgresql:')(text)),
+    parse: optional(databaseUrl),
   },
   networks: {
     name: 'NETWORKS',
@@ -228,14 +316,14 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     name: 'ECB_RATES_URL',
     about: 'The European Central Bank’s daily reference rates (XML). Empty: not used.',
     fallback: 'https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml',
-    parse: optionalUrl,
+    parse: optional(webUrl),
   },
   exchangeRatesUrl: {
     name: 'EXCHANGE_RATES_URL',
     about:
       'Exchange rates of the US dollar, in the format of Coinbase’s exchange-rates endpoint (JSON). Empty: not used.',
     fallback: 'https://api.coinbase.com/v2/exchange-rates?currency=USD',
-    parse: optionalUrl,
+    parse: optional(webUrl),
   },
   fixedRates: {
     name: 'FIXED_RATES',
@@ -272,7 +360,52 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     fallback: '',
     parse: anyText,
   },
-  ...signingSettings,
+  signerSocket: {
+    name: 'SIGNER_SOCKET',
+    about:
+      'The Unix socket of signer, the process that alone reads SETTLER_KEYS_FILE and signs for work. Empty: work reads the keys itself.',
+    fallback: '',
+    parse: anyText,
+  },
+  signerSocketMode: {
+    name: 'SIGNER_SOCKET_MODE',
+    about:
+      'Who may ask signer: 600 for its own user, 660 for its group too, which then must have no member but work.',
+    fallback: '600',
+    parse: (text) =>
+      text === '600' || text === '660'
+        ? { value: Number.parseInt(text, 8) }
+        : { mistake: 'must be 600 or 660' },
+  },
+  gasPerTransaction: {
+    name: 'SETTLER_GAS_PER_TRANSACTION',
+    about: 'The most gas that a settler’s key signs in one transaction.',
+    fallback: '16777216',
+    parse: (text) => {
+      const parsed = integer(200_000, 30_000_000)(text)
+      return parsed.value === undefined ? { mistake: parsed.mistake } : { value: BigInt(parsed.value) }
+    },
+  },
+  etherPerTransaction: {
+    name: 'SETTLER_ETH_PER_TRANSACTION',
+    about:
+      'What one transaction of a settler may cost at most on a live network, in ETH. Empty: only the network’s limits count.',
+    fallback: '0.1',
+    parse: nativeAmount,
+  },
+  etherPerDay: {
+    name: 'SETTLER_ETH_PER_DAY',
+    about:
+      'What a settler’s key may sign away per day (UTC) on each live network, in ETH, counted by the most that each transaction can cost: about five times what it usually costs. Beyond it payments get 503 until the next day. Empty: no limit.',
+    fallback: '0.25',
+    parse: nativeAmount,
+  },
+  solPerDay: {
+    name: 'SETTLER_SOL_PER_DAY',
+    about: 'The same on live Solana networks, in SOL.',
+    fallback: '1',
+    parse: solAmount,
+  },
   receiptKeysFile: {
     name: 'RECEIPT_KEYS_FILE',
     about:
@@ -287,7 +420,19 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     fallback: '',
     parse: anyText,
   },
-  ...mailSettings,
+  smtpUrl: {
+    name: 'SMTP_URL',
+    about:
+      'The mail server that invitations, recovery links and news for owners are sent through as well: smtps://user:password@mail.example:465, or smtp:// with a port such as 587, which then must offer STARTTLS unless it is this machine. Needs MAIL_FROM and SECRETS_KEY_FILE. Empty: no mails.',
+    fallback: '',
+    parse: optional(mailServer),
+  },
+  mailFrom: {
+    name: 'MAIL_FROM',
+    about: 'The sender of these mails, for example farthing@shop.example.',
+    fallback: '',
+    parse: optional(mailAddress),
+  },
   webhookPrivateNetworks: {
     name: 'WEBHOOK_DANGEROUS_PRIVATE_NETWORKS',
     about:
@@ -303,36 +448,12 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   },
 }
 
-/** Thrown by readConfig: the message lists every mistake, one per line. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
-}
-
-export function readConfig(environment: Environment = process.env): Config {
-  const mistakes: string[] = []
-  const fixed = Object.fromEntries(
-    Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, environment, mistakes)]),
-  )
-  const nodes = Object.fromEntries(
-    networks.map((network) => [network.id, readSetting(rpcSetting(network), environment, mistakes)]),
-  )
-  const read = fixed as unknown as FixedConfig
-  if (mistakes.length === 0) mistakes.push(...findConsoleMistakes(read), ...findMailMistakes(read))
-  if (mistakes.length > 0) throw new ConfigError(mistakes.join('\n'))
-  return { ...fixed, nodes } as Config
-}
-
-/** A network's nodes; none if it is not enabled. */
-export function nodesOf({ networks: enabled, nodes }: Config, id: string): readonly Node[] {
-  return enabled.includes(id) ? (nodes[id] ?? []) : []
-}
-
 /** Every setting, for the files that list them. */
 export function listSettings(): readonly Setting<unknown>[] {
   return [...Object.values(settings), ...networks.map(rpcSetting)]
 }
 
-function rpcSetting(network: Network): Setting<readonly Node[]> {
+export function rpcSetting(network: Network): Setting<readonly Node[]> {
   const { id, name, witnessesMin } = network
   const secure = network.mode === 'live' ? ' https only, except on this machine or in a private network.' : ''
   const witnesses =
@@ -352,45 +473,43 @@ function rpcSetting(network: Network): Setting<readonly Node[]> {
   }
 }
 
-/** What this process was started with, for whoever looks elsewhere for what is missing in it. */
-export function readEnvironment(): Environment {
-  return process.env
+/** A network's nodes; none if it is not enabled. */
+export function nodesOf({ networks: enabled, nodes }: Config, id: string): readonly Node[] {
+  return enabled.includes(id) ? (nodes[id] ?? []) : []
 }
 
-/** The settings that `dev` reads. It decides all others itself. */
-export function readDevChoices(environment: Environment = process.env): {
-  readonly databaseUrl: string | null
-  readonly port: number
-  readonly consolePort: number
-} {
-  const { DATABASE_URL = '', PORT = '8402', CONSOLE_PORT } = environment
-  const standIns = { DATABASE_URL: DATABASE_URL || 'postgres://none', BASE_URL: 'http://none', PORT }
-  const { port } = readConfig(standIns)
-  const { consolePort } = readConfig({ ...standIns, CONSOLE_PORT: CONSOLE_PORT ?? `${port + 1}` })
-  return { databaseUrl: DATABASE_URL || null, port, consolePort }
+/** Settings that are valid one by one and contradict each other. */
+export function findContradictions(config: FixedConfig): string[] {
+  return [...findConsoleMistakes(config), ...findMailMistakes(config)]
 }
 
-/** The settings that `signer` reads. It has no database and no address on the network. */
-export function readSignerChoices(environment: Environment = process.env): Config {
-  return readConfig({ ...environment, DATABASE_URL: 'postgres://none', BASE_URL: 'http://none' })
-}
-
-/** For local chains: the file of a token to place instead of ours (see dev/placement.ts); empty for ours. */
-export function readTokenArtifact(environment: Environment = process.env): string {
-  return environment.TOKEN_ARTIFACT ?? ''
-}
-
-function readSetting(setting: Setting<unknown>, environment: Environment, mistakes: string[]): unknown {
-  const { name, fallback } = setting
-  const text = environment[name] ?? (typeof fallback === 'function' ? fallback(environment) : fallback)
-  if (text === undefined || (text === '' && fallback === undefined)) {
-    mistakes.push(`${name} is required: ${setting.about}`)
-    return undefined
+/** Cookies and passkeys belong to a host, on any port: another server on the console's host could use its cookie. */
+function findConsoleMistakes({ consoleUrl, baseUrl, checkoutPageUrl, signUp }: FixedConfig): string[] {
+  if (consoleUrl === '')
+    return signUp === 'closed' ? [] : ['SIGN_UP needs CONSOLE_URL, which is where strangers sign up']
+  const { hostname, protocol } = new URL(consoleUrl)
+  const mistakes: string[] = []
+  for (const [name, url] of [
+    ['BASE_URL', baseUrl],
+    ['CHECKOUT_PAGE_URL', checkoutPageUrl],
+  ] as const) {
+    if (new URL(url).hostname === hostname)
+      mistakes.push(`CONSOLE_URL must have a host of its own, but ${name} has the same`)
   }
-  const parsed = setting.parse(text)
-  if ('value' in parsed) return parsed.value
-  // If the default is built from another setting, the mistake is in that setting and listed already.
-  if (environment[name] !== undefined || typeof fallback === 'string')
-    mistakes.push(`${name} ${parsed.mistake}`)
-  return undefined
+  if (protocol === 'http:' && !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(baseUrl).hostname))
+    mistakes.push('CONSOLE_URL may begin with http:// only where BASE_URL is an address of this machine')
+  return mistakes
+}
+
+/** Mails carry links, so they are sealed while they wait. */
+function findMailMistakes({ smtpUrl, mailFrom, secretsKeyFile }: FixedConfig): string[] {
+  if (smtpUrl === '') return []
+  return [
+    ...(mailFrom === '' ? ['SMTP_URL needs MAIL_FROM, the address that mails come from'] : []),
+    ...(secretsKeyFile === ''
+      ? [
+          'SMTP_URL needs SECRETS_KEY_FILE, because waiting mails have links in them. Run: secrets create --out FILE',
+        ]
+      : []),
+  ]
 }

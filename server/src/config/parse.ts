@@ -1,5 +1,7 @@
 import { isIP } from 'node:net'
-import { networks } from './networks.ts'
+import { networks } from '../networks.ts'
+
+/** How the text of a setting becomes its value, or the reason why it isn't one. */
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -13,13 +15,23 @@ export type Setting<Value> = {
   readonly parse: (text: string) => { readonly value: Value } | { readonly mistake: string }
 }
 
-/** How the text of a setting becomes its value, or the reason why it isn't one. */
-
 /** A node, and who runs it: several nodes of one provider count as one witness. */
 export type Node = { readonly provider: string; readonly url: string }
 
 export function anyText(text: string) {
   return { value: text }
+}
+
+/** Empty, or what `parse` accepts. */
+export function optional(parse: Setting<string>['parse']): Setting<string>['parse'] {
+  return (text) => (text === '' ? { value: text } : parse(text))
+}
+
+export function oneOf<const Value extends string>(...values: readonly Value[]) {
+  return (text: string) => {
+    const value = values.find((each) => each === text)
+    return value === undefined ? { mistake: `must be ${values.join(', ')}` } : { value }
+  }
 }
 
 export function list(text: string) {
@@ -95,7 +107,7 @@ export function zeroOr(min: number, max: number) {
   }
 }
 
-export function url(...protocols: string[]) {
+function url(...protocols: string[]) {
   return (text: string) =>
     URL.canParse(text) && protocols.includes(new URL(text).protocol)
       ? { value: text }
@@ -103,6 +115,8 @@ export function url(...protocols: string[]) {
           mistake: `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
         }
 }
+
+export const databaseUrl = url('postgres:', 'postgresql:')
 
 export function nodeList(text: string) {
   const nodes = list(text).value.map(parseNode)
@@ -118,10 +132,6 @@ export function parseNode(text: string): Node {
   return { provider: label ?? (URL.canParse(address) ? new URL(address).host : address), url: address }
 }
 
-export function optionalUrl(text: string) {
-  return text === '' ? { value: text } : webUrl(text)
-}
-
 export function webUrl(text: string) {
   const parsed = url('https:', 'http:')(text)
   if ('mistake' in parsed) return parsed
@@ -134,7 +144,6 @@ export function webUrl(text: string) {
 
 /** An origin that passkeys can belong to: https with a name, or this machine. */
 export function passkeyOrigin(text: string) {
-  if (text === '') return { value: text }
   const parsed = URL.canParse(text) ? new URL(text) : null
   if (parsed?.origin !== text)
     return { mistake: 'must be an origin such as https://console.shop.example, without a path or a slash' }
@@ -145,30 +154,17 @@ export function passkeyOrigin(text: string) {
   return { mistake: 'must begin with https://, or be http://localhost with a port' }
 }
 
-/** Cookies and passkeys know hosts and no ports: what else is served on the console's host could use its cookie. */
-export function findConsoleMistakes({
-  consoleUrl,
-  baseUrl,
-  checkoutPageUrl,
-  signUp,
-}: {
-  readonly consoleUrl: string
-  readonly signUp: string
-  readonly baseUrl: string
-  readonly checkoutPageUrl: string
-}): string[] {
-  if (consoleUrl === '')
-    return signUp === 'closed' ? [] : ['SIGN_UP needs CONSOLE_URL, which is where strangers sign up']
-  const { hostname, protocol } = new URL(consoleUrl)
-  const mistakes: string[] = []
-  for (const [name, url] of [
-    ['BASE_URL', baseUrl],
-    ['CHECKOUT_PAGE_URL', checkoutPageUrl],
-  ] as const) {
-    if (new URL(url).hostname === hostname)
-      mistakes.push(`CONSOLE_URL must have a host of its own, but ${name} has the same`)
-  }
-  if (protocol === 'http:' && !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(baseUrl).hostname))
-    mistakes.push('CONSOLE_URL may begin with http:// only where BASE_URL is an address of this machine')
-  return [...new Set(mistakes)]
+export function mailServer(text: string) {
+  const parsed = URL.canParse(text) ? new URL(text) : null
+  const isServer =
+    /^smtps?:$/.test(parsed?.protocol ?? '') && parsed?.hostname && /^\/?$/.test(parsed.pathname)
+  return isServer && parsed.search === '' && parsed.hash === ''
+    ? { value: text }
+    : { mistake: 'must be smtp:// or smtps:// with a host, and no path' }
+}
+
+export function mailAddress(text: string) {
+  return /^[^\s@<>(),:;"\\]{1,64}@[A-Za-z0-9.-]{1,190}$/.test(text)
+    ? { value: text }
+    : { mistake: 'must be an e-mail address' }
 }

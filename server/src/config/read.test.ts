@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { test } from 'node:test'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
 import { parseEnv } from 'node:util'
-import { ConfigError, readConfig } from './config.ts'
-import { networks } from './networks.ts'
+import { networks } from '../networks.ts'
+import { ConfigError, findSettings, readConfig, readUser } from './read.ts'
 
 const needed = { DATABASE_URL: 'postgres://localhost/farthing', BASE_URL: 'https://farthing.example' }
 
@@ -54,7 +56,7 @@ test('base URLs with a trailing slash, fragment or credentials are refused', () 
 })
 
 test('.env.example is a working configuration', () => {
-  const config = readConfig(parseEnv(readFileSync(new URL('../../.env.example', import.meta.url), 'utf8')))
+  const config = readConfig(parseEnv(readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8')))
   assert(config.databaseUrl && config.baseUrl)
 })
 
@@ -168,4 +170,39 @@ test('the console has a host of its own, with a name, and is off unless it is na
     readConfig({ ...needed, CONSOLE_URL: 'https://console.farthing.example' }).consoleUrl,
     'https://console.farthing.example',
   )
+})
+
+const folder = mkdtempSync(join(tmpdir(), 'farthing-settings-'))
+after(() => rmSync(folder, { recursive: true }))
+writeFileSync(join(folder, 'env'), '# ours\nBASE_URL=https://pay.example\nNETWORKS=BASE_MAINNET\n')
+writeFileSync(join(folder, 'operator.env'), 'DATABASE_URL=postgres://operator@db/farthing\n')
+
+test('where the environment names no database, the settings are those of the folder and of the role', () => {
+  const found = findSettings('operator', { SETTINGS_FOLDER: folder, NETWORKS: 'BASE_SEPOLIA' })
+  assert.equal(found.DATABASE_URL, 'postgres://operator@db/farthing')
+  assert.equal(found.BASE_URL, 'https://pay.example')
+  assert.equal(found.NETWORKS, 'BASE_SEPOLIA', 'the environment goes first')
+  assert.equal(findSettings(null, { SETTINGS_FOLDER: folder }).DATABASE_URL, undefined)
+  assert.equal(findSettings('serve', { SETTINGS_FOLDER: folder }).DATABASE_URL, undefined)
+})
+
+test('an environment that names a database is taken as it is', () => {
+  const environment = { SETTINGS_FOLDER: folder, DATABASE_URL: 'postgres://other' }
+  assert.equal(findSettings('operator', environment), environment)
+})
+
+test('a folder that is not there says nothing, and a file that cannot be read is named', () => {
+  assert.deepEqual(Object.keys(findSettings('operator', { SETTINGS_FOLDER: '/nowhere' })), [
+    'SETTINGS_FOLDER',
+  ])
+  mkdirSync(join(folder, 'broken', 'env'), { recursive: true })
+  assert.throws(
+    () => findSettings(null, { SETTINGS_FOLDER: join(folder, 'broken') }),
+    (error) => error instanceof ConfigError && /broken\/env cannot be read/.test(error.message),
+  )
+})
+
+test('with sudo, the command is of whoever typed it', () => {
+  assert.equal(readUser({ SUDO_USER: 'ann' }), 'ann')
+  assert.notEqual(readUser({}), '')
 })
