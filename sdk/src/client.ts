@@ -2,7 +2,7 @@ import { FarthingError } from './errors.ts'
 import { openEvents } from './events.ts'
 import { type List, openList, type PageQuery } from './list.ts'
 import { openRefunds } from './open-refunds.ts'
-import { type Call, type ClientOptions, openSend, path, type RequestOptions } from './request.ts'
+import { type Calls, type ClientOptions, openCalls, openSend, path, type RequestOptions } from './request.ts'
 import { delayMs, wait } from './wait.ts'
 import type {
   AcceptPayment,
@@ -100,15 +100,52 @@ const decisionTriesMax = 6
 /** Creates a client for the store that the API key belongs to. Every failed call throws a `FarthingError`. */
 export function createClient(options: ClientOptions) {
   const send = openSend(options)
-  const get = <Answer>(at: string, { signal }: RequestOptions = {}) =>
-    send<Answer>({ method: 'GET', path: at, isRepeatable: true, ...(signal && { signal }) })
-  /** Idempotent changes. They are retried even if the outcome of the first try is unknown. */
-  const change = <Answer>(at: string, body?: unknown, method: Call['method'] = 'POST') =>
-    send<Answer>({ method, path: at, body, isRepeatable: true })
-  /** Changes that are not idempotent. They are retried only if the server said that it did nothing. */
-  const once = <Answer>(at: string, body?: unknown, method: Call['method'] = 'POST') =>
-    send<Answer>({ method, path: at, body, isRepeatable: false })
+  const calls = openCalls(send)
+  const storeId = openStoreId(calls)
+  return {
+    checkouts: openCheckouts(calls),
+    /** Payments that arrived at the store's wallets. */
+    payments: openPayments(calls),
+    refunds: openRefunds(calls),
+    events: openEvents(send),
+    /** The wallets that receive payments. New checkouts use the most recently registered wallet of each family. */
+    wallets: openWallets(calls, storeId),
+    /** The URLs that events are delivered to. */
+    webhookEndpoints: openWebhookEndpoints(calls),
+    deliveries: openDeliveries(calls),
+    /** The store's API keys. A key can make, rotate and revoke only keys that may do no more than itself. */
+    keys: openKeys(calls),
+    /** The store that the key belongs to. */
+    store: openStore(calls, storeId),
+    /** The chains and tokens that this deployment accepts. */
+    networks: openNetworks(calls),
+    /** The currencies that checkouts can currently be priced in. */
+    currencies: openCurrencies(calls),
+  }
+}
 
+function openCheckouts({ send, get, change }: Calls) {
+  return {
+    /** Creates a checkout for an order. Send the buyer to its `checkoutUrl`. */
+    create: (checkout: CreateCheckout, { idempotencyKey, signal }: CreateOptions = {}): Promise<Checkout> =>
+      send<Checkout>({
+        method: 'POST',
+        path: path`/checkouts`,
+        body: checkout,
+        idempotencyKey: idempotencyKey ?? crypto.randomUUID(),
+        isRepeatable: true,
+        ...(signal && { signal }),
+      }),
+    /** Reads a checkout, with its payment once it has one. */
+    get: (checkoutId: string, options?: RequestOptions): Promise<StoreCheckout> =>
+      get<StoreCheckout>(path`/checkouts/${checkoutId}`, options),
+    list: (query?: CheckoutQuery): List<StoreCheckout> => openList(send, path`/checkouts`, query),
+    /** Cancels an unpaid checkout. */
+    cancel: (checkoutId: string): Promise<StoreCheckout> => change(path`/checkouts/${checkoutId}/cancel`),
+  }
+}
+
+function openPayments({ send, get, change }: Calls) {
   /** The server answers before a decision is applied if that takes long, so we ask again until it is. */
   const decide = async (
     isDone: (payment: Payment) => boolean,
@@ -126,9 +163,118 @@ export function createClient(options: ClientOptions) {
     })
   }
 
+  return {
+    get: (paymentId: string, options?: RequestOptions): Promise<Payment> =>
+      get<Payment>(path`/payments/${paymentId}`, options),
+    list: (query?: PaymentQuery): List<Payment> => openList(send, path`/payments`, query),
+    /** Accepts a payment that is late, unmatched or of the wrong amount, and completes the checkout. */
+    accept: (paymentId: string, body: AcceptPayment = {}): Promise<Payment> =>
+      decide(({ acceptedAt }) => acceptedAt !== null, path`/payments/${paymentId}/accept`, body),
+    /** Dismisses a payment: the store has dealt with it and it needs no further decision. */
+    dismiss: (paymentId: string, body: DismissPayment = {}): Promise<Payment> =>
+      decide(
+        ({ dismissedAt, note }) =>
+          dismissedAt !== null && (body.note === undefined || note?.text === body.note),
+        path`/payments/${paymentId}/dismiss`,
+        body,
+      ),
+    /** Notes something about a payment, for the store alone; null removes the note. */
+    note: (paymentId: string, note: string | null): Promise<Payment> =>
+      decide((payment) => (payment.note?.text ?? null) === note, path`/payments/${paymentId}/note`, {
+        note,
+      }),
+  }
+}
+
+function openWallets({ send, change, once }: Calls, storeId: () => Promise<string>) {
+  return {
+    register: async ({
+      family,
+      ...wallet
+    }: RegisterWallet & { readonly family: WalletFamily }): Promise<Wallet> =>
+      change(path`/stores/${await storeId()}/wallets/${family.toLowerCase()}`, wallet),
+    list: (query?: PageQuery): List<Wallet> =>
+      openList(send, async () => path`/stores/${await storeId()}/wallets`, query),
+    /** Says whether the wallet is also paid by other means. One wallet for Farthing alone is better. */
+    update: async (walletId: string, changes: UpdateWallet): Promise<Wallet> =>
+      change(path`/stores/${await storeId()}/wallets/${walletId}`, changes, { method: 'PATCH' }),
+    /** Gets a message that proves, once signed by the wallet, that it belongs to this store. */
+    challenge: async (walletId: string): Promise<WalletChallenge> =>
+      change(path`/stores/${await storeId()}/wallets/${walletId}/challenge`),
+    /** Presents the signature of the challenge's message. */
+    prove: async (walletId: string, body: ProveWallet): Promise<Wallet> =>
+      once(path`/stores/${await storeId()}/wallets/${walletId}/prove`, body),
+    retire: async (walletId: string): Promise<Wallet> =>
+      change(path`/stores/${await storeId()}/wallets/${walletId}/retire`),
+  }
+}
+
+function openWebhookEndpoints({ send, get, change, once }: Calls) {
+  return {
+    /** Registers an endpoint. The result holds its signing secret, which cannot be read again later. */
+    create: (endpoint: CreateWebhookEndpoint): Promise<WebhookEndpointSecret> =>
+      once(path`/webhook-endpoints`, endpoint),
+    get: (endpointId: string, options?: RequestOptions): Promise<WebhookEndpoint> =>
+      get<WebhookEndpoint>(path`/webhook-endpoints/${endpointId}`, options),
+    list: (query?: PageQuery): List<WebhookEndpoint> => openList(send, path`/webhook-endpoints`, query),
+    update: (endpointId: string, changes: UpdateWebhookEndpoint): Promise<WebhookEndpoint> =>
+      change(path`/webhook-endpoints/${endpointId}`, changes, { method: 'PATCH' }),
+    delete: (endpointId: string): Promise<WebhookEndpoint> =>
+      once(path`/webhook-endpoints/${endpointId}`, undefined, 'DELETE'),
+    /** Replaces the signing secret. Deliveries are signed with both secrets until `overlapSeconds` have passed. */
+    rollSecret: (endpointId: string, body: RollSecret = {}): Promise<WebhookEndpointSecret> =>
+      once(path`/webhook-endpoints/${endpointId}/roll-secret`, body),
+    /** Sends an event of type `webhook_endpoint.test` to this endpoint only. */
+    test: (endpointId: string): Promise<{ eventId: string }> =>
+      once(path`/webhook-endpoints/${endpointId}/test`),
+    /** Delivers events again from a given point, up to 5,000 per call. While `hasMore`, continue from `cursor`. */
+    redeliver: (endpointId: string, body: Redeliver): Promise<Redelivered> =>
+      once(path`/webhook-endpoints/${endpointId}/redeliver`, body),
+    /** The deliveries to this endpoint, newest first. */
+    deliveries: (
+      endpointId: string,
+      query?: PageQuery & {
+        readonly state?: Delivery['state']
+        readonly type?: EventType
+        readonly eventId?: string
+      },
+    ): List<Delivery> => openList(send, path`/webhook-endpoints/${endpointId}/deliveries`, query),
+  }
+}
+
+function openDeliveries({ get, once }: Calls) {
+  return {
+    get: (deliveryId: string, options?: RequestOptions): Promise<Delivery> =>
+      get<Delivery>(path`/deliveries/${deliveryId}`, options),
+    /** Delivers the event again, with the same event id. */
+    redeliver: (deliveryId: string): Promise<Delivery> => once(path`/deliveries/${deliveryId}/redeliver`),
+  }
+}
+
+function openKeys({ send, change, once }: Calls) {
+  return {
+    /** Creates a key. The result holds its text, which cannot be read again later. */
+    create: (key: CreateApiKey = {}): Promise<ApiKeySecret> => once(path`/keys`, key),
+    list: (query?: PageQuery): List<ApiKey> => openList(send, path`/keys`, query),
+    /** Creates a key that may do the same. The old one stays valid until `overlapSeconds` have passed. */
+    rotate: (keyId: string, body: RotateApiKey = {}): Promise<ApiKeySecret> =>
+      once(path`/keys/${keyId}/rotate`, body),
+    revoke: (keyId: string): Promise<ApiKey> => change(path`/keys/${keyId}`, undefined, { method: 'DELETE' }),
+  }
+}
+
+function openStore({ get, change }: Calls, storeId: () => Promise<string>) {
+  return {
+    get: (options?: RequestOptions): Promise<Store> => get<Store>(path`/store`, options),
+    update: async (changes: UpdateStore): Promise<Store> =>
+      change(path`/stores/${await storeId()}`, changes, { method: 'PATCH' }),
+  }
+}
+
+/** A key's store never changes, so it is fetched once per client. */
+function openStoreId({ get }: Calls): () => Promise<string> {
   let ownStore: Promise<Store> | null = null
-  /** A key's store never changes, so it is fetched once per client. */
-  const storeId = async (): Promise<string> => {
+  return async () => {
     ownStore ??= get<Store>(path`/store`)
     try {
       return (await ownStore).id
@@ -137,143 +283,18 @@ export function createClient(options: ClientOptions) {
       throw error
     }
   }
+}
 
+function openNetworks({ get }: Calls) {
   return {
-    checkouts: {
-      /** Creates a checkout for an order. Send the buyer to its `checkoutUrl`. */
-      create: (checkout: CreateCheckout, { idempotencyKey, signal }: CreateOptions = {}): Promise<Checkout> =>
-        send<Checkout>({
-          method: 'POST',
-          path: path`/checkouts`,
-          body: checkout,
-          idempotencyKey: idempotencyKey ?? crypto.randomUUID(),
-          isRepeatable: true,
-          ...(signal && { signal }),
-        }),
-      /** Reads a checkout, with its payment once it has one. */
-      get: (checkoutId: string, options?: RequestOptions): Promise<StoreCheckout> =>
-        get<StoreCheckout>(path`/checkouts/${checkoutId}`, options),
-      list: (query?: CheckoutQuery): List<StoreCheckout> => openList(send, path`/checkouts`, query),
-      /** Cancels an unpaid checkout. */
-      cancel: (checkoutId: string): Promise<StoreCheckout> => change(path`/checkouts/${checkoutId}/cancel`),
-    },
+    list: async (options?: RequestOptions): Promise<Network[]> =>
+      (await get<{ data: Network[] }>(path`/networks`, options)).data,
+  }
+}
 
-    /** Payments that arrived at the store's wallets. */
-    payments: {
-      get: (paymentId: string, options?: RequestOptions): Promise<Payment> =>
-        get<Payment>(path`/payments/${paymentId}`, options),
-      list: (query?: PaymentQuery): List<Payment> => openList(send, path`/payments`, query),
-      /** Accepts a payment that is late, unmatched or of the wrong amount, and completes the checkout. */
-      accept: (paymentId: string, body: AcceptPayment = {}): Promise<Payment> =>
-        decide(({ acceptedAt }) => acceptedAt !== null, path`/payments/${paymentId}/accept`, body),
-      /** Dismisses a payment: the store has dealt with it and it needs no further decision. */
-      dismiss: (paymentId: string, body: DismissPayment = {}): Promise<Payment> =>
-        decide(
-          ({ dismissedAt, note }) =>
-            dismissedAt !== null && (body.note === undefined || note?.text === body.note),
-          path`/payments/${paymentId}/dismiss`,
-          body,
-        ),
-      /** Notes something about a payment, for the store alone; null removes the note. */
-      note: (paymentId: string, note: string | null): Promise<Payment> =>
-        decide((payment) => (payment.note?.text ?? null) === note, path`/payments/${paymentId}/note`, {
-          note,
-        }),
-    },
-
-    refunds: openRefunds(send),
-
-    events: openEvents(send),
-
-    /** The wallets that receive payments. New checkouts use the most recently registered wallet of each family. */
-    wallets: {
-      register: async ({
-        family,
-        ...wallet
-      }: RegisterWallet & { readonly family: WalletFamily }): Promise<Wallet> =>
-        change(path`/stores/${await storeId()}/wallets/${family.toLowerCase()}`, wallet),
-      list: (query?: PageQuery): List<Wallet> =>
-        openList(send, async () => path`/stores/${await storeId()}/wallets`, query),
-      /** Says whether the wallet is also paid by other means. One wallet for Farthing alone is better. */
-      update: async (walletId: string, changes: UpdateWallet): Promise<Wallet> =>
-        change(path`/stores/${await storeId()}/wallets/${walletId}`, changes, 'PATCH'),
-      /** Gets a message that proves, once signed by the wallet, that it belongs to this store. */
-      challenge: async (walletId: string): Promise<WalletChallenge> =>
-        change(path`/stores/${await storeId()}/wallets/${walletId}/challenge`),
-      /** Presents the signature of the challenge's message. */
-      prove: async (walletId: string, body: ProveWallet): Promise<Wallet> =>
-        once(path`/stores/${await storeId()}/wallets/${walletId}/prove`, body),
-      retire: async (walletId: string): Promise<Wallet> =>
-        change(path`/stores/${await storeId()}/wallets/${walletId}/retire`),
-    },
-
-    /** The URLs that events are delivered to. */
-    webhookEndpoints: {
-      /** Registers an endpoint. The result holds its signing secret, which cannot be read again later. */
-      create: (endpoint: CreateWebhookEndpoint): Promise<WebhookEndpointSecret> =>
-        once(path`/webhook-endpoints`, endpoint),
-      get: (endpointId: string, options?: RequestOptions): Promise<WebhookEndpoint> =>
-        get<WebhookEndpoint>(path`/webhook-endpoints/${endpointId}`, options),
-      list: (query?: PageQuery): List<WebhookEndpoint> => openList(send, path`/webhook-endpoints`, query),
-      update: (endpointId: string, changes: UpdateWebhookEndpoint): Promise<WebhookEndpoint> =>
-        change(path`/webhook-endpoints/${endpointId}`, changes, 'PATCH'),
-      delete: (endpointId: string): Promise<WebhookEndpoint> =>
-        once(path`/webhook-endpoints/${endpointId}`, undefined, 'DELETE'),
-      /** Replaces the signing secret. Deliveries are signed with both secrets until `overlapSeconds` have passed. */
-      rollSecret: (endpointId: string, body: RollSecret = {}): Promise<WebhookEndpointSecret> =>
-        once(path`/webhook-endpoints/${endpointId}/roll-secret`, body),
-      /** Sends an event of type `webhook_endpoint.test` to this endpoint only. */
-      test: (endpointId: string): Promise<{ eventId: string }> =>
-        once(path`/webhook-endpoints/${endpointId}/test`),
-      /** Delivers events again from a given point, up to 5,000 per call. While `hasMore`, continue from `cursor`. */
-      redeliver: (endpointId: string, body: Redeliver): Promise<Redelivered> =>
-        once(path`/webhook-endpoints/${endpointId}/redeliver`, body),
-      /** The deliveries to this endpoint, newest first. */
-      deliveries: (
-        endpointId: string,
-        query?: PageQuery & {
-          readonly state?: Delivery['state']
-          readonly type?: EventType
-          readonly eventId?: string
-        },
-      ): List<Delivery> => openList(send, path`/webhook-endpoints/${endpointId}/deliveries`, query),
-    },
-
-    deliveries: {
-      get: (deliveryId: string, options?: RequestOptions): Promise<Delivery> =>
-        get<Delivery>(path`/deliveries/${deliveryId}`, options),
-      /** Delivers the event again, with the same event id. */
-      redeliver: (deliveryId: string): Promise<Delivery> => once(path`/deliveries/${deliveryId}/redeliver`),
-    },
-
-    /** The store's API keys. A key can make, rotate and revoke only keys that may do no more than itself. */
-    keys: {
-      /** Creates a key. The result holds its text, which cannot be read again later. */
-      create: (key: CreateApiKey = {}): Promise<ApiKeySecret> => once(path`/keys`, key),
-      list: (query?: PageQuery): List<ApiKey> => openList(send, path`/keys`, query),
-      /** Creates a key that may do the same. The old one stays valid until `overlapSeconds` have passed. */
-      rotate: (keyId: string, body: RotateApiKey = {}): Promise<ApiKeySecret> =>
-        once(path`/keys/${keyId}/rotate`, body),
-      revoke: (keyId: string): Promise<ApiKey> => change(path`/keys/${keyId}`, undefined, 'DELETE'),
-    },
-
-    /** The store that the key belongs to. */
-    store: {
-      get: (options?: RequestOptions): Promise<Store> => get<Store>(path`/store`, options),
-      update: async (changes: UpdateStore): Promise<Store> =>
-        change(path`/stores/${await storeId()}`, changes, 'PATCH'),
-    },
-
-    /** The chains and tokens that this deployment accepts. */
-    networks: {
-      list: async (options?: RequestOptions): Promise<Network[]> =>
-        (await get<{ data: Network[] }>(path`/networks`, options)).data,
-    },
-
-    /** The currencies that checkouts can currently be priced in. */
-    currencies: {
-      list: async (options?: RequestOptions): Promise<Currency[]> =>
-        (await get<{ data: Currency[] }>(path`/currencies`, options)).data,
-    },
+function openCurrencies({ get }: Calls) {
+  return {
+    list: async (options?: RequestOptions): Promise<Currency[]> =>
+      (await get<{ data: Currency[] }>(path`/currencies`, options)).data,
   }
 }

@@ -43,7 +43,7 @@ export type Sync = EventFilter & {
 const pageLimit = 100
 const holdSeconds = 25
 /** No checkout has this id, so a query for its events returns an empty page and the cursor of the log's end. */
-const nobody = `ch_00${'0'.repeat(26)}`
+const noCheckout = `ch_00${'0'.repeat(26)}`
 
 export function openEvents(send: Send) {
   const list = async ({ signal, ...query }: EventQuery = {}): Promise<EventPage> =>
@@ -75,7 +75,7 @@ export function openEvents(send: Send) {
       before = 0,
       ...options
     }: RequestOptions & { readonly before?: number } = {}): Promise<string> {
-      const { cursor } = await list({ ...options, checkoutId: nobody, limit: 1 })
+      const { cursor } = await list({ ...options, checkoutId: noCheckout, limit: 1 })
       return cursor.replace(/\d+$/, (last) => String(Math.max(0, Number.parseInt(last, 10) - before)))
     },
 

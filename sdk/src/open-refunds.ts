@@ -5,7 +5,7 @@ import { FarthingError } from './errors.ts'
 import { type List, openList, type PageQuery } from './list.ts'
 import { checkRefund, checkTypedData, RefundMismatch, type RefundTerms } from './refund-check.ts'
 import { checkRefundTransaction } from './refund-solana.ts'
-import { path, type RequestOptions, type Send } from './request.ts'
+import { type Calls, path, type RequestOptions } from './request.ts'
 import { delayMs, wait } from './wait.ts'
 import type {
   CreateRefund,
@@ -59,29 +59,17 @@ const waitMsDefault = 120_000
 /** Statuses from which only a reorganisation of the chain leads on. */
 const ended: readonly RefundStatus[] = ['COMPLETED', 'DECLARED', 'FAILED', 'CANCELED']
 /** A store that signs more refunds in one process remembers the last ones. */
-const noncesMax = 10_000
+const rememberedMax = 10_000
 
 /** Money that goes back from the store's wallet. */
-export function openRefunds(send: Send) {
-  const post = <Answer>(at: string, body?: unknown, options: RequestOptions = {}) =>
-    send<Answer>({
-      method: 'POST',
-      path: at,
-      body,
-      isRepeatable: true,
-      ...(options.signal && { signal: options.signal }),
-    })
-  const get = (refundId: string, { signal }: RequestOptions = {}): Promise<Refund> =>
-    send<Refund>({
-      method: 'GET',
-      path: path`/refunds/${refundId}`,
-      isRepeatable: true,
-      ...(signal && { signal }),
-    })
+export function openRefunds({ send, get: read, change }: Calls) {
+  const memory = openMemory()
+  const get = (refundId: string, options?: RequestOptions): Promise<Refund> =>
+    read(path`/refunds/${refundId}`, options)
   const prepare = (refundId: string, options?: RequestOptions): Promise<PreparedRefund> =>
-    post(path`/refunds/${refundId}/prepare`, undefined, options)
+    change(path`/refunds/${refundId}/prepare`, undefined, options)
   const present = (refundId: string, body: PresentRefund, options?: RequestOptions): Promise<Refund> =>
-    post(path`/refunds/${refundId}/signature`, body, options)
+    change(path`/refunds/${refundId}/signature`, body, options)
 
   const waitForEnd = async (
     refundId: string,
@@ -97,65 +85,6 @@ export function openRefunds(send: Send) {
       if (ended.includes(refund.status) || signal?.aborted || Date.now() + delay > end) return refund
       await wait(delay, signal)
     }
-  }
-
-  /** By refund: the nonce, or the transaction. It is one for good. */
-  const nonces = new Map<string, string>()
-  const memory: KeptRefunds = {
-    get: (refundId) => nonces.get(refundId),
-    keep(refundId, signedWith) {
-      const known = nonces.get(refundId) ?? signedWith
-      nonces.set(refundId, known)
-      const [oldest] = nonces.keys()
-      if (nonces.size > noncesMax && oldest !== undefined) nonces.delete(oldest)
-      return known
-    },
-  }
-
-  /**
-   * Nothing on Solana keeps two transactions of one refund from paying twice. So the first that is signed in time is the
-   * only one: whoever asks for another gets none, and the refund is created again instead.
-   */
-  const signTransaction = async (
-    refundId: string,
-    prepared: PreparedRefund & { readonly transaction: string },
-    wallet: SolanaSigner,
-    terms: RefundTerms,
-    kept: KeptRefunds,
-  ): Promise<string> => {
-    const bytes = await checkRefundTransaction(prepared, wallet.address, terms)
-    const isOther = (known: string | undefined) => known !== undefined && known !== prepared.transaction
-    const refuse = () => new RefundMismatch('transaction', 'the one that was signed before', 'another one')
-    if (isOther(await kept.get(refundId))) throw refuse()
-    const signed = await wallet.signTransaction(bytes)
-    // It has not left this process, so another may be signed.
-    if (Date.now() > Date.parse(prepared.expiresAt))
-      throw new FarthingError({
-        code: 'expired',
-        detail: 'Signing took longer than the transaction lives. Nothing was presented: sign again.',
-      })
-    if (isOther(await kept.keep(refundId, prepared.transaction))) throw refuse()
-    return btoa(String.fromCharCode(...signed))
-  }
-
-  /** Has the wallet sign what the server prepared, if that is what the caller wants. */
-  const signPrepared = async (
-    refundId: string,
-    prepared: PreparedRefund,
-    wallet: Signer,
-    terms: RefundTerms,
-    kept: KeptRefunds,
-  ): Promise<PresentRefund> => {
-    checkRefund(prepared, refundId, terms)
-    if ('transaction' in prepared && isSolana(wallet))
-      return { transaction: await signTransaction(refundId, prepared, wallet, terms, kept) }
-    if (!('typedData' in prepared) || isSolana(wallet))
-      throw new RefundMismatch('network', 'one that this wallet signs for', prepared.refund.network)
-    const typedData = checkTypedData(prepared, wallet.address, terms, Date.now())
-    const known = await kept.keep(refundId, typedData.message.nonce)
-    if (known !== typedData.message.nonce)
-      throw new RefundMismatch('message.nonce', known, typedData.message.nonce)
-    return { signature: await (wallet as EvmSigner).signTypedData(typedData) }
   }
 
   return {
@@ -203,7 +132,7 @@ export function openRefunds(send: Send) {
         refund = await present(refundId, signed, options)
       } catch (error) {
         // It was signed before, by another process or by an earlier call whose answer was lost; or it can't be signed,
-        // because the store sends it by itself or nobody has named a recipient.
+        // because the store sends it by itself or no recipient has been named.
         if (!(error instanceof FarthingError) || error.code !== 'refund_in_progress') throw error
         refund = await get(refundId, options)
         if (refund.status === 'REQUESTED') throw error
@@ -219,13 +148,74 @@ export function openRefunds(send: Send) {
     wait: waitForEnd,
     /** Names the transaction of a refund that the store sent by itself, or what else proves it to the store. */
     name: (refundId: string, body: NameTransaction): Promise<Refund> =>
-      post(path`/refunds/${refundId}/transaction`, body),
+      change(path`/refunds/${refundId}/transaction`, body),
     /**
-     * Takes a refund back that nobody has signed. While what was handed out to be signed could still be used, the answer
-     * has `isCanceling`, and the refund is CANCELED later.
+     * Takes back a refund that is not signed. While a prepared signature could still be used, the answer has
+     * `isCanceling`, and the refund is CANCELED later.
      */
-    cancel: (refundId: string): Promise<Refund> => post(path`/refunds/${refundId}/cancel`),
+    cancel: (refundId: string): Promise<Refund> => change(path`/refunds/${refundId}/cancel`),
     /** Makes a link at which the buyer names the address that they want the money at. A new link replaces it. */
-    claim: (refundId: string): Promise<RefundClaimLink> => post(path`/refunds/${refundId}/claim`),
+    claim: (refundId: string): Promise<RefundClaimLink> => change(path`/refunds/${refundId}/claim`),
+  }
+}
+
+/** Has the wallet sign what the server prepared, if that is what the caller wants. */
+async function signPrepared(
+  refundId: string,
+  prepared: PreparedRefund,
+  wallet: Signer,
+  terms: RefundTerms,
+  kept: KeptRefunds,
+): Promise<PresentRefund> {
+  checkRefund(prepared, refundId, terms)
+  if ('transaction' in prepared && isSolana(wallet))
+    return { transaction: await signTransaction(refundId, prepared, wallet, terms, kept) }
+  if (!('typedData' in prepared) || isSolana(wallet))
+    throw new RefundMismatch('network', 'one that this wallet signs for', prepared.refund.network)
+  const typedData = checkTypedData(prepared, wallet.address, terms, Date.now())
+  const known = await kept.keep(refundId, typedData.message.nonce)
+  if (known !== typedData.message.nonce)
+    throw new RefundMismatch('message.nonce', known, typedData.message.nonce)
+  return { signature: await (wallet as EvmSigner).signTypedData(typedData) }
+}
+
+/**
+ * Nothing on Solana keeps two transactions of one refund from paying twice. So the first that is signed in time is the
+ * only one: a request for another is refused, and the refund is created again instead.
+ */
+async function signTransaction(
+  refundId: string,
+  prepared: PreparedRefund & { readonly transaction: string },
+  wallet: SolanaSigner,
+  terms: RefundTerms,
+  kept: KeptRefunds,
+): Promise<string> {
+  const bytes = await checkRefundTransaction(prepared, wallet.address, terms)
+  const isOther = (known: string | undefined) => known !== undefined && known !== prepared.transaction
+  const refuse = () => new RefundMismatch('transaction', 'the one that was signed before', 'another one')
+  if (isOther(await kept.get(refundId))) throw refuse()
+  const signed = await wallet.signTransaction(bytes)
+  // It has not left this process, so another may be signed.
+  if (Date.now() > Date.parse(prepared.expiresAt))
+    throw new FarthingError({
+      code: 'expired',
+      detail: 'Signing took longer than the transaction lives. Nothing was presented: sign again.',
+    })
+  if (isOther(await kept.keep(refundId, prepared.transaction))) throw refuse()
+  return btoa(String.fromCharCode(...signed))
+}
+
+/** Remembers in this process, by refund, the nonce or the transaction that was signed: it is one for good. */
+function openMemory(): KeptRefunds {
+  const signed = new Map<string, string>()
+  return {
+    get: (refundId) => signed.get(refundId),
+    keep(refundId, signedWith) {
+      const known = signed.get(refundId) ?? signedWith
+      signed.set(refundId, known)
+      const [oldest] = signed.keys()
+      if (signed.size > rememberedMax && oldest !== undefined) signed.delete(oldest)
+      return known
+    },
   }
 }

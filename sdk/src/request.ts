@@ -35,6 +35,9 @@ export type Call = RequestOptions & {
 
 export type Send = <Answer>(call: Call) => Promise<Answer>
 
+/** The kinds of call that the client's methods make. */
+export type Calls = ReturnType<typeof openCalls>
+
 const timeoutMsDefault = 30_000
 const retriesMaxDefault = 4
 /** If the server asks for a longer wait than this, the error goes to the caller instead. */
@@ -92,6 +95,23 @@ export function openSend(options: ClientOptions): Send {
   }
 }
 
+export function openCalls(send: Send) {
+  return {
+    send,
+    get: <Answer>(at: string, { signal }: RequestOptions = {}) =>
+      send<Answer>({ method: 'GET', path: at, isRepeatable: true, ...(signal && { signal }) }),
+    /** Idempotent changes. They are retried even if the outcome of the first try is unknown. */
+    change: <Answer>(
+      at: string,
+      body?: unknown,
+      { method = 'POST', signal }: RequestOptions & { readonly method?: Call['method'] } = {},
+    ) => send<Answer>({ method, path: at, body, isRepeatable: true, ...(signal && { signal }) }),
+    /** Changes that are not idempotent. They are retried only if the server said that it did nothing. */
+    once: <Answer>(at: string, body?: unknown, method: Call['method'] = 'POST') =>
+      send<Answer>({ method, path: at, body, isRepeatable: false }),
+  }
+}
+
 /** Checked once, so that a missing setting is named before the first request, not reported as an unreachable server. */
 function readBaseUrl(baseUrl: string): string {
   if (!/^https?:\/\/[^/]/.test(baseUrl) || !URL.canParse(baseUrl))
@@ -105,7 +125,7 @@ function readBaseUrl(baseUrl: string): string {
   return baseUrl.replace(/\/+$/, '')
 }
 
-/** Plain http is safe only where nobody is in between: names of this machine, and its loopback addresses. */
+/** Plain http is safe only on this machine: its names and its loopback addresses. */
 export function isReadableOnTheWay(url: string): boolean {
   const { protocol, hostname } = new URL(url)
   const isLoopback =
