@@ -16,7 +16,7 @@ import { type Options, parseCommand, UsageError } from './commands/usage.ts'
 import type { Environment } from './config/parse.ts'
 import { ConfigError, findSettings, readConfig, readSignerChoices, readUser } from './config/read.ts'
 import type { Context } from './context.ts'
-import { checkCell } from './database/cell-rows.ts'
+import { checkCell } from './database/cell.ts'
 import { openDatabase } from './database/db.ts'
 import { checkSchema, type Migrated, mayMigrate, migrate } from './database/migrate.ts'
 import { describeRights } from './database/rights.ts'
@@ -176,7 +176,7 @@ async function briefly({ role }: Command, use: (ctx: Context) => Promise<void>):
 
 function openContext(name: string, environment?: Environment): Context {
   const config = readConfig(environment)
-  // A command prints its answer: what is logged meanwhile goes elsewhere.
+  // A command prints its answer to stdout, so its log lines go elsewhere.
   const log = openLog(config.logLevel, name === 'command' ? openStandardError() : undefined).child({
     cell: config.cell,
   })

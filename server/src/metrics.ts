@@ -22,7 +22,8 @@ export const refundOutcomes = ['completed', 'failed', 'canceled', 'reorged'] as 
 
 /**
  * Metrics for operators. No label holds the id of a store, checkout or payer, so the number of series stays small,
- * however many there are; a deployment has a handful of settlers. Each series carries the cell. The table in docs/reference.md is generated from this.
+ * however many there are; a deployment has a handful of settlers. Each series carries the cell. The table in
+ * docs/reference.md is generated from this, in this order.
  */
 export function openMetrics(labels: Readonly<Record<'cell', string>> | null = null) {
   const registry = new Registry()
@@ -37,6 +38,17 @@ export function openMetrics(labels: Readonly<Record<'cell', string>> | null = nu
   }).set(version, 1)
   return {
     registry,
+    ...requestMetrics(registers),
+    ...paymentMetrics(registers),
+    ...settlerMetrics(registers),
+    ...chainMetrics(registers),
+    ...eventMetrics(registers),
+    ...processMetrics(registers),
+  }
+}
+
+function requestMetrics(registers: Registry[]) {
+  return {
     requests: new Histogram({
       name: 'http_server_request_duration_seconds',
       help: 'Time from the request’s headers to the end of the response.',
@@ -62,6 +74,12 @@ export function openMetrics(labels: Readonly<Record<'cell', string>> | null = nu
       labelNames: ['listener', 'share'],
       registers,
     }),
+  }
+}
+
+/** Payments, and the refunds that take them back. */
+function paymentMetrics(registers: Registry[]) {
+  return {
     payments: new Counter<'network' | 'outcome'>({
       name: 'farthing_payments_total',
       help: 'Payments by outcome: claimed; credited (in a block, and applied to its checkout); late, overpaid, underpaid, unmatched (in a block, and the store decides); refused (never sent); failed (sent or claimed, and can never be paid); reorged (its block was replaced); reversed (for good). One payment can have several, and credited again if a reorganisation moved it to another block.',
@@ -124,6 +142,11 @@ export function openMetrics(labels: Readonly<Record<'cell', string>> | null = nu
       labelNames: ['network', 'status'],
       registers,
     }),
+  }
+}
+
+function settlerMetrics(registers: Registry[]) {
+  return {
     settlerBalance: new Gauge({
       name: 'farthing_settler_balance',
       help: 'What a settler holds, in the network’s native currency.',
@@ -154,6 +177,12 @@ export function openMetrics(labels: Readonly<Record<'cell', string>> | null = nu
       labelNames: ['network', 'settler'],
       registers,
     }),
+  }
+}
+
+/** Chains, and the nodes that tell of them. */
+function chainMetrics(registers: Registry[]) {
+  return {
     headAge: new Gauge({
       name: 'farthing_chain_head_age_seconds',
       help: 'Time since the head of a chain last moved. Beyond 30 seconds, payments are refused.',
@@ -190,6 +219,12 @@ export function openMetrics(labels: Readonly<Record<'cell', string>> | null = nu
       labelNames: ['network', 'provider'],
       registers,
     }),
+  }
+}
+
+/** Events, and their delivery by webhook. */
+function eventMetrics(registers: Registry[]) {
+  return {
     eventsSequenced: new Counter({
       name: 'farthing_events_sequenced_total',
       help: 'Events that received their sequence number.',
@@ -217,6 +252,12 @@ export function openMetrics(labels: Readonly<Record<'cell', string>> | null = nu
       help: 'Webhook deliveries in progress in this process, at most 2,000. Near that, many receivers hang.',
       registers,
     }),
+  }
+}
+
+/** Work that belongs to no payment. */
+function processMetrics(registers: Registry[]) {
+  return {
     checkoutsExpired: new Counter({
       name: 'farthing_checkouts_expired_total',
       help: 'Checkouts that expired unpaid.',

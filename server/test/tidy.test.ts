@@ -4,17 +4,22 @@ import { dirname } from 'node:path'
 import { test } from 'node:test'
 import { schemaFile } from './support/generated.ts'
 import { findTestViolations, findViolations } from './tidy.ts'
+import { findHomonyms } from './tidy-glossary.ts'
 import { owners, sharedWrites, tablesWritten } from './tidy-tables.ts'
 
 const root = new URL('../src/', import.meta.url).pathname
 
+const sources = globSync('**/*.ts', { cwd: root })
+  .filter((path) => !path.endsWith('.test.ts'))
+  .map((path) => ({ path, text: readFileSync(root + path, 'utf8') }))
+
 test('the sources follow the rules', () => {
-  const paths = globSync('**/*.ts', { cwd: root }).filter((path) => !path.endsWith('.test.ts'))
-  assert(paths.length > 30)
-  assert.deepEqual(
-    findViolations(paths.map((path) => ({ path, text: readFileSync(root + path, 'utf8') }))),
-    [],
-  )
+  assert(sources.length > 30)
+  assert.deepEqual(findViolations(sources), [])
+})
+
+test('each noun is exported as a type once, apart from the listed homonyms', () => {
+  assert.deepEqual(findHomonyms(sources), [])
 })
 
 test('the tests follow the rules: no file is too long, and every folder mirrors one in src', () => {
@@ -224,6 +229,31 @@ test('an import cycle is reported, even through a third file and with type impor
     found.map((sentence) => sentence.slice(0, 10)),
     ['rates/a.ts', 'rates/b.ts', 'rates/c.ts'],
   )
+})
+
+const refund = { path: 'refunds/refund.ts', text: 'export type Refund = { id: string }' }
+const otherRefund = { path: 'http/api/refunds.ts', text: 'export class Refund extends Error {}' }
+
+test('a noun that two files export as a type is reported, whatever kind of type it is', () => {
+  assert.match(
+    findHomonyms([refund, otherRefund], {}).join(),
+    /^Refund is a type of http\/api\/refunds.ts, refunds\/refund.ts/,
+  )
+  assert.deepEqual(findHomonyms([refund, otherRefund], { Refund: 2 }), [])
+})
+
+test('a listed homonym that a third file exports is reported', () => {
+  const third = { path: 'dev/returns.ts', text: 'const a = 1\nexport interface Refund {}' }
+  assert.match(
+    findHomonyms([refund, otherRefund, third], { Refund: 2 }).join(),
+    /^Refund is a type of dev\/returns/,
+  )
+})
+
+test('a listed homonym that is none any more is reported', () => {
+  const local = { ...otherRefund, text: 'type Refund = string\n// export type Refund' }
+  assert.match(findHomonyms([refund, local], { Refund: 2 }).join(), /^Refund is a type of 1 files: lower/)
+  assert.match(findHomonyms([], { Refund: 2 }).join(), /^Refund is a type of 0 files: lower/)
 })
 
 test('every table has an owner', () => {

@@ -1,11 +1,22 @@
 import type { Context } from '../context.ts'
-import { addNodeRecords, type NodeRecord } from './node-rows.ts'
+import type { Database } from '../database/db.ts'
+
+/** Long enough to compare today with yesterday. */
+const keptHours = 48
+
+/** A process's counts for a provider's nodes since its last record. `network` is its id. */
+export type NodeRecord = {
+  readonly network: string
+  readonly provider: string
+  readonly answered: number
+  readonly failed: number
+}
 
 type Seen = Readonly<Record<'answered' | 'failed', number>>
 
 /**
- * Writes down now and then what this process's metrics say about providers, for those who look at the deployment from
- * another process. The metrics count since the process began, so what was written before is taken off.
+ * Records what this process's metrics say about providers, so that every process can
+ * show them. The metrics count since the process began, so each run adds the difference to the last one.
  */
 export function openNodeRecorder({ db, metrics }: Context): () => Promise<void> {
   const written = new Map<string, Seen>()
@@ -33,4 +44,28 @@ export function openNodeRecorder({ db, metrics }: Context): () => Promise<void> 
     await addNodeRecords(db, news)
     for (const [key, record] of now) written.set(key, record)
   }
+}
+
+/** Adds a process's counts to the current hour, and deletes hours that are too old to matter. */
+export async function addNodeRecords(db: Database, records: readonly NodeRecord[]): Promise<void> {
+  await db.query(
+    `with old as (
+       delete from node_hours where hour < clock() - make_interval(hours => $2)
+     )
+     insert into node_hours as h (network, provider, hour, answered, failed)
+     select i.network, i.provider, date_trunc('hour', clock()), i.answered, i.failed
+     from json_to_recordset($1) as i (network text, provider text, answered bigint, failed bigint)
+     order by i.network, i.provider
+     on conflict (network, provider, hour) do update set answered = h.answered + excluded.answered,
+       failed = h.failed + excluded.failed`,
+    [JSON.stringify(records), keptHours],
+  )
+}
+
+/** The counts of all processes in the last 24 hours. */
+export async function listNodeRecords(db: Database): Promise<NodeRecord[]> {
+  return await db.query<NodeRecord>(
+    `select network, provider, sum(answered)::float8 as answered, sum(failed)::float8 as failed
+     from node_hours where hour > clock() - interval '24 hours' group by network, provider order by network, provider`,
+  )
 }

@@ -2,7 +2,7 @@ import type { Database, Transaction } from '../database/db.ts'
 import type { Block } from './evm/chain.ts'
 import type { Hex } from './hex.ts'
 
-/** SQL for the follower: how far each chain has been read. */
+/** How far a chain has been read. */
 export type Follower = {
   readonly headNumber: number
   readonly headTime: Date | null
@@ -77,11 +77,11 @@ export async function lockFollower(tx: Transaction, network: string): Promise<vo
   await tx.query('select network from followers where network = $1 for no key update', [network])
 }
 
-type BlockRow = { number: string; hash: Hex; parent_hash: Hex; block_time: Date }
+export type BlockRow = { number: string; hash: Hex; parent_hash: Hex; block_time: Date }
 
 export type StoredBlock = Pick<Block, 'number' | 'hash' | 'parentHash' | 'time'>
 
-function toBlock(row: BlockRow): StoredBlock {
+export function toBlock(row: BlockRow): StoredBlock {
   return {
     number: Number.parseInt(row.number, 10),
     hash: row.hash,
@@ -112,37 +112,6 @@ export async function readStoredBlocks(
   return rows.map(toBlock)
 }
 
-/** Those of these blocks that are part of the chain and were not pruned, oldest first. */
-export async function readBlocksByHash(
-  db: Database,
-  network: string,
-  hashes: readonly Hex[],
-): Promise<StoredBlock[]> {
-  const rows = await db.query<BlockRow>(
-    'select * from blocks where network = $1 and hash = any($2) order by number',
-    [network, hashes],
-  )
-  return rows.map(toBlock)
-}
-
-/**
- * Blocks that must be read again, oldest first: those that fewer than `witnessesMin` providers told, and up to the
- * block that is about to become safe also those that only one told.
- */
-export async function listUnwitnessed(
-  db: Database,
-  network: string,
-  wanted: { above: number; upTo: number; witnessesMin: number; limit: number },
-): Promise<StoredBlock[]> {
-  const rows = await db.query<BlockRow>(
-    `select * from blocks where network = $1 and number > $2
-       and cardinality(told_by) < case when number <= $3 then greatest(2, $4) else $4 end
-     order by number limit $5`,
-    [network, wanted.above, wanted.upTo, wanted.witnessesMin, wanted.limit],
-  )
-  return rows.map(toBlock)
-}
-
 /** Whether every stored block above `above` and up to `upTo` was reported by enough providers. */
 export async function isWitnessedUpTo(
   db: Database,
@@ -155,26 +124,6 @@ export async function isWitnessedUpTo(
     [network, range.above, range.upTo, range.witnessesMin],
   )
   return rows.length === 0
-}
-
-/** Records who reported a block at a later reading. False if it is no longer part of the chain. */
-export async function noteToldBy(
-  tx: Transaction,
-  network: string,
-  hash: Hex,
-  toldBy: readonly string[],
-): Promise<boolean> {
-  const rows = await tx.query<{ number: string }>(
-    `with told as (
-       update blocks set told_by = $3 where network = $1 and hash = $2 returning number
-     ), head as (
-       update followers set witnesses = cardinality($3::text[])
-       where network = $1 and head_number = (select number from told)
-     )
-     select number from told`,
-    [network, hash, toldBy],
-  )
-  return rows.length > 0
 }
 
 /** Records what the providers contradict each other about. False if that was known. */
@@ -199,21 +148,6 @@ export async function listFaults(
   )
 }
 
-/** Records that a provider was caught lying; counts start again after a quiet day. */
-export async function noteFault(
-  db: Database,
-  network: string,
-  provider: string,
-  fault: string,
-): Promise<void> {
-  await db.query(
-    `insert into node_faults as f (network, provider, fault, faults, last_at) values ($1, $2, $3, 1, clock())
-     on conflict (network, provider) do update set fault = $3, last_at = clock(),
-       faults = case when f.last_at > clock() - interval '1 day' then f.faults + 1 else 1 end`,
-    [network, provider, fault],
-  )
-}
-
 /** Numbers of the first and last block between two times. */
 export async function readStoredRange(
   db: Database,
@@ -229,22 +163,6 @@ export async function readStoredRange(
   return { first: Number.parseInt(row.first, 10), last: Number.parseInt(row.last, 10) }
 }
 
-export async function insertBlock(
-  tx: Transaction,
-  network: string,
-  block: Block,
-  toldBy: readonly string[],
-): Promise<void> {
-  await tx.query(
-    `with made as (
-       insert into blocks (network, number, hash, parent_hash, block_time, told_by) values ($1, $2, $3, $4, $5, $7)
-     )
-     update followers set head_number = $2, head_time = $5, base_fee = $6, head_seen_at = clock(),
-       witnesses = cardinality($7::text[]) where network = $1`,
-    [network, block.number, block.hash, block.parentHash, block.time, block.baseFee.toString(), toldBy],
-  )
-}
-
 /** Records the head of a chain that is not read block by block. */
 export async function writeHead(
   db: Database,
@@ -256,32 +174,6 @@ export async function writeHead(
        head_seen_at = clock() where network = $1 and head_number < $2`,
     [network, head.slot, head.time, head.finalizedSlot],
   )
-}
-
-/** Removes the blocks above a number and returns their hashes, which are no longer part of the chain. */
-export async function deleteBlocksAbove(tx: Transaction, network: string, number: number): Promise<Hex[]> {
-  const rows = await tx.query<{ hash: Hex }>(
-    'delete from blocks where network = $1 and number > $2 returning hash',
-    [network, number],
-  )
-  return rows.map(({ hash }) => hash)
-}
-
-export async function deleteBlocksBelow(db: Database, network: string, number: number): Promise<void> {
-  await db.query('delete from blocks where network = $1 and number < $2', [network, number])
-}
-
-export async function writeFinality(
-  tx: Transaction,
-  network: string,
-  safe: number,
-  finalized: number,
-): Promise<void> {
-  await tx.query('update followers set safe_number = $2, finalized_number = $3 where network = $1', [
-    network,
-    safe,
-    finalized,
-  ])
 }
 
 /** Deletes the last hour of blocks, so that they are read again. The first block stays: reading continues from it. */

@@ -34,9 +34,9 @@ export type Rpc = {
    */
   askAll(
     calls: readonly RpcCall[],
-    isEnough?: (told: readonly Told[]) => boolean,
+    isEnough?: (told: readonly ProviderAnswer[]) => boolean,
     isIdentified?: boolean,
-  ): Promise<readonly Told[]>
+  ): Promise<readonly ProviderAnswer[]>
   /** Leaves a provider out of every question for a while. */
   setAside(provider: string): void
   /** Names of the providers, in the order of the setting. */
@@ -44,7 +44,7 @@ export type Rpc = {
 }
 
 /** What one provider answered to a batch. */
-export type Told = { readonly provider: string; readonly outcomes: readonly RpcOutcome[] }
+export type ProviderAnswer = { readonly provider: string; readonly outcomes: readonly RpcOutcome[] }
 
 /** How to tell this chain from others. */
 export type Identity = {
@@ -97,12 +97,10 @@ export class RpcUnavailableError extends Error {
 }
 
 /**
- * Told of every request: `why` is null if the node answered it, and else names the node's host, and nothing of its URL
+ * ProviderAnswer of every request: `why` is null if the node answered it, and else names the node's host, and nothing of its URL
  * beyond that.
  */
 export type NoteOutcome = (provider: string, why: string | null) => void
-
-type Endpoint = Node & { restUntil: number; identifiedUntil: number }
 
 export function openRpc(
   nodes: readonly Node[],
@@ -110,64 +108,74 @@ export function openRpc(
   now: () => Date,
   noteOutcome: NoteOutcome = () => {},
 ): Rpc {
+  const asker = openAsker(nodes, identity, now, noteOutcome)
+  const { providers, inOrder, tryInTurn, setAside } = asker
+
+  async function batchAll(calls: readonly RpcCall[]): Promise<(readonly RpcOutcome[])[]> {
+    return (await askProviders(asker, calls)).map(({ outcomes }) => outcomes)
+  }
+
+  return {
+    providers,
+    async call<Result>(method: string, params: readonly unknown[]) {
+      const [outcome] = await tryInTurn([{ method, params }], inOrder())
+      return unwrap<Result>(outcome)
+    },
+    batch: (calls, turn) => (calls.length === 0 ? Promise.resolve([]) : tryInTurn(calls, inOrder(turn))),
+    send: (method, params, isTaken = () => true) => sendToNodes(asker, { method, params }, isTaken),
+    askAll: (calls, isEnough, isIdentified) => askProviders(asker, calls, isEnough, isIdentified),
+    batchAll,
+    async callAll<Result>(method: string, params: readonly unknown[]) {
+      const given = (await batchAll([{ method, params }])).flatMap(([outcome]) => outcome ?? [])
+      const results = given.filter((answer) => 'result' in answer).map(({ result }) => result as Result)
+      if (results.length === 0) return [unwrap<Result>(given[0])]
+      return results
+    },
+    setAside,
+  }
+}
+
+type Endpoint = Node & { restUntil: number; identifiedUntil: number }
+type Asker = ReturnType<typeof openAsker>
+
+/** Asks one node at a time, and remembers which nodes failed, which were identified, and who is set aside. */
+function openAsker(nodes: readonly Node[], identity: Identity, now: () => Date, noteOutcome: NoteOutcome) {
   const endpoints: Endpoint[] = nodes.map((node) => ({ ...node, restUntil: 0, identifiedUntil: 0 }))
   const providers = [...new Set(nodes.map(({ provider }) => provider))]
   const asideUntil = new Map<string, number>()
   let nextId = 1
-
-  async function post(endpoint: Endpoint, body: unknown): Promise<unknown> {
-    const response = await fetch(endpoint.url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-      redirect: 'error',
-      signal: AbortSignal.timeout(timeoutMs),
-    })
-    const length = response.headers.get('content-length')
-    if (length !== null && Number.parseInt(length, 10) > answerBytesMax)
-      throw new Error('the response is too large')
-    if (!response.ok) throw new Error(`status ${response.status}`)
-    return await response.json()
-  }
+  const post = (endpoint: Endpoint, calls: readonly RpcCall[]) =>
+    postCalls(
+      endpoint,
+      calls.map(({ method, params }) => ({ jsonrpc: '2.0' as const, id: nextId++, method, params })),
+    )
 
   async function ask(
     endpoint: Endpoint,
     calls: readonly RpcCall[],
     isIdentified = false,
   ): Promise<RpcOutcome[]> {
-    const outcomes = await exchange(endpoint, calls, isIdentified)
+    const askedAt = now().getTime()
+    const isKnown = !isIdentified && askedAt < endpoint.identifiedUntil
+    const isEnough = isKnown && calls.every(({ method }) => blockReads.has(method))
+    const outcomes = isEnough ? await post(endpoint, calls) : await identify(endpoint, calls, askedAt)
+    check(calls, outcomes)
     noteOutcome(endpoint.provider, null)
     return outcomes
   }
 
-  async function exchange(
+  /** Asks in the same request which chain the node is on. */
+  async function identify(
     endpoint: Endpoint,
     calls: readonly RpcCall[],
-    isIdentified: boolean,
+    askedAt: number,
   ): Promise<RpcOutcome[]> {
-    const askedAt = now().getTime()
-    const isKnown = !isIdentified && askedAt < endpoint.identifiedUntil
-    if (isKnown && calls.every(({ method }) => blockReads.has(method)))
-      return check(calls, parse(await post(endpoint, calls.map(request)), calls.length))
-    const asked = [{ method: identity.method, params: [] }, ...calls]
-    const [chain, ...outcomes] = parse(await post(endpoint, asked.map(request)), asked.length)
+    const [chain, ...outcomes] = await post(endpoint, [{ method: identity.method, params: [] }, ...calls])
     const found = chain && 'result' in chain ? chain.result : null
     if (!identity.isOurs(found))
       throw new Error(`the node is on chain ${String(found)}, not ${identity.name}`)
     endpoint.identifiedUntil = askedAt + identityMs
-    return check(calls, outcomes)
-  }
-
-  function check(calls: readonly RpcCall[], outcomes: RpcOutcome[]): RpcOutcome[] {
-    const limited = outcomes.find((outcome) => 'error' in outcome && outcome.error.code === limitExceeded)
-    if (limited) throw new Error('the node is rate-limiting us')
-    const empty = calls.findIndex(({ method }, i) => !nullable.has(method) && isNull(outcomes[i]))
-    if (empty !== -1) throw new Error(`the node answered ${calls[empty]?.method} with null`)
     return outcomes
-  }
-
-  function request({ method, params }: RpcCall) {
-    return { jsonrpc: '2.0', id: nextId++, method, params }
   }
 
   /** Healthy nodes first, in the order they were given, beginning with the provider whose turn it is. */
@@ -191,49 +199,20 @@ export function openRpc(
       try {
         return await ask(endpoint, calls, isIdentified)
       } catch (error) {
-        fail(endpoint, error, failures)
+        failures.push(fail(endpoint, error))
       }
     }
     throw unavailable(failures)
   }
 
-  async function askAll(
-    calls: readonly RpcCall[],
-    isEnough: (told: readonly Told[]) => boolean = () => false,
-    isIdentified = false,
-  ): Promise<readonly Told[]> {
-    if (calls.length === 0) return []
-    const told: Told[] = []
-    const failures: string[] = []
-    const { promise: enough, resolve } = Promise.withResolvers<void>()
-    let laggards: NodeJS.Timeout | undefined
-    const asked = providers.map(async (provider) => {
-      try {
-        told.push({ provider, outcomes: await tryInTurn(calls, inOrder(0, [provider]), isIdentified) })
-      } catch (error) {
-        if (!(error instanceof RpcUnavailableError)) throw error
-        failures.push(error.message)
-        return
-      }
-      if (isEnough(told)) resolve()
-      laggards ??= setTimeout(resolve, laggardMs)
-    })
-    await Promise.race([enough, Promise.all(asked)]).finally(() => clearTimeout(laggards))
-    if (told.length === 0) throw unavailable(failures)
-    return [...told]
-  }
-
-  async function batchAll(calls: readonly RpcCall[]): Promise<(readonly RpcOutcome[])[]> {
-    return (await askAll(calls)).map(({ outcomes }) => outcomes)
-  }
-
-  function fail(endpoint: Endpoint, error: unknown, failures: string[]): void {
+  /** Lets a node that failed rest, and says why. */
+  function fail(endpoint: Endpoint, error: unknown): string {
     endpoint.restUntil = now().getTime() + restMs
     endpoint.identifiedUntil = 0
     // The host is enough to tell nodes apart, and contains no key.
     const why = `${new URL(endpoint.url).host}: ${error instanceof Error ? error.message : String(error)}`
-    failures.push(why)
     noteOutcome(endpoint.provider, why)
+    return why
   }
 
   function unavailable(failures: readonly string[]): RpcUnavailableError {
@@ -242,42 +221,60 @@ export function openRpc(
     )
   }
 
-  return {
-    providers,
-    async call<Result>(method: string, params: readonly unknown[]) {
-      const [outcome] = await tryInTurn([{ method, params }], inOrder())
-      return unwrap<Result>(outcome)
-    },
-    batch: (calls, turn) => (calls.length === 0 ? Promise.resolve([]) : tryInTurn(calls, inOrder(turn))),
-    async send(method, params, isTaken = () => true) {
-      const failures: string[] = []
-      const tries = endpoints.map(async (endpoint) => {
-        const [outcome] = await ask(endpoint, [{ method, params }]).catch((error) => {
-          fail(endpoint, error, failures)
-          throw error
-        })
-        if (outcome && 'error' in outcome && !isTaken(outcome.error)) throw outcome.error
-        return outcome
-      })
-      const outcome = await Promise.any(tries).catch(({ errors }: AggregateError) => {
-        const refusal = errors.find((error) => error instanceof RpcAnswerError)
-        if (refusal) throw refusal
-        throw unavailable(failures)
-      })
-      unwrap(outcome)
-    },
-    askAll,
-    batchAll,
-    async callAll<Result>(method: string, params: readonly unknown[]) {
-      const given = (await batchAll([{ method, params }])).flatMap(([outcome]) => outcome ?? [])
-      const results = given.filter((answer) => 'result' in answer).map(({ result }) => result as Result)
-      if (results.length === 0) return [unwrap<Result>(given[0])]
-      return results
-    },
-    setAside(provider) {
-      asideUntil.set(provider, now().getTime() + asideMs)
-    },
+  function setAside(provider: string): void {
+    asideUntil.set(provider, now().getTime() + asideMs)
   }
+
+  return { endpoints, providers, ask, inOrder, tryInTurn, fail, unavailable, setAside }
+}
+
+async function askProviders(
+  { providers, inOrder, tryInTurn, unavailable }: Asker,
+  calls: readonly RpcCall[],
+  isEnough: (told: readonly ProviderAnswer[]) => boolean = () => false,
+  isIdentified = false,
+): Promise<readonly ProviderAnswer[]> {
+  if (calls.length === 0) return []
+  const told: ProviderAnswer[] = []
+  const failures: string[] = []
+  const { promise: enough, resolve } = Promise.withResolvers<void>()
+  let laggards: NodeJS.Timeout | undefined
+  const asked = providers.map(async (provider) => {
+    try {
+      told.push({ provider, outcomes: await tryInTurn(calls, inOrder(0, [provider]), isIdentified) })
+    } catch (error) {
+      if (!(error instanceof RpcUnavailableError)) throw error
+      failures.push(error.message)
+      return
+    }
+    if (isEnough(told)) resolve()
+    laggards ??= setTimeout(resolve, laggardMs)
+  })
+  await Promise.race([enough, Promise.all(asked)]).finally(() => clearTimeout(laggards))
+  if (told.length === 0) throw unavailable(failures)
+  return [...told]
+}
+
+async function sendToNodes(
+  { endpoints, ask, fail, unavailable }: Asker,
+  call: RpcCall,
+  isTaken: (error: RpcAnswerError) => boolean,
+): Promise<void> {
+  const failures: string[] = []
+  const tries = endpoints.map(async (endpoint) => {
+    const [outcome] = await ask(endpoint, [call]).catch((error) => {
+      failures.push(fail(endpoint, error))
+      throw error
+    })
+    if (outcome && 'error' in outcome && !isTaken(outcome.error)) throw outcome.error
+    return outcome
+  })
+  const outcome = await Promise.any(tries).catch(({ errors }: AggregateError) => {
+    const refusal = errors.find((error) => error instanceof RpcAnswerError)
+    if (refusal) throw refusal
+    throw unavailable(failures)
+  })
+  unwrap(outcome)
 }
 
 /** How many providers answer. */
@@ -289,6 +286,31 @@ export function unwrap<Result>(outcome: RpcOutcome | undefined): Result {
   if (!outcome) throw new RpcUnavailableError('The node left a call unanswered.')
   if ('error' in outcome) throw outcome.error
   return outcome.result as Result
+}
+
+type Request = RpcCall & { readonly jsonrpc: '2.0'; readonly id: number }
+
+async function postCalls(endpoint: Node, requests: readonly Request[]): Promise<RpcOutcome[]> {
+  const response = await fetch(endpoint.url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(requests),
+    redirect: 'error',
+    signal: AbortSignal.timeout(timeoutMs),
+  })
+  const length = response.headers.get('content-length')
+  if (length !== null && Number.parseInt(length, 10) > answerBytesMax)
+    throw new Error('the response is too large')
+  if (!response.ok) throw new Error(`status ${response.status}`)
+  return parse(await response.json(), requests.length)
+}
+
+/** Throws if what the node answered is no answer to the calls. */
+function check(calls: readonly RpcCall[], outcomes: readonly RpcOutcome[]): void {
+  const limited = outcomes.find((outcome) => 'error' in outcome && outcome.error.code === limitExceeded)
+  if (limited) throw new Error('the node is rate-limiting us')
+  const empty = calls.findIndex(({ method }, i) => !nullable.has(method) && isNull(outcomes[i]))
+  if (empty !== -1) throw new Error(`the node answered ${calls[empty]?.method} with null`)
 }
 
 function isNull(outcome: RpcOutcome | undefined): boolean {

@@ -4,13 +4,13 @@ import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import { SignerAwayError } from '../chains/signers/signing.ts'
 import { ConfigError } from '../config/read.ts'
 import type { Context } from '../context.ts'
-import { checkCell } from '../database/cell-rows.ts'
+import { checkCell } from '../database/cell.ts'
 import { checkSchema } from '../database/migrate.ts'
-import { describeLacking, listLacking } from '../database/rights.ts'
-import { listConnections, listTableMakers } from '../database/rights-rows.ts'
+import { describeLacking, listConnections, listLacking, listTableMakers } from '../database/rights.ts'
 import { handOver, SchemaError } from '../database/schema.ts'
 import { findStandstill } from '../events/find-standstill.ts'
 import { countByKey } from '../events/webhooks/endpoint-rows.ts'
+import type { Finding } from '../http/console/operator/view.ts'
 import { findLive, type Network } from '../networks.ts'
 import type { AnySigner, Rail, Rails } from '../payments/rail.ts'
 import { openRails } from '../payments/rails.ts'
@@ -24,17 +24,6 @@ import { readSecretsKeys, type SecretsKey } from '../secrets/key-file.ts'
 import { listStores } from '../stores/rows.ts'
 import { examineDirectory } from './examine-directory.ts'
 
-/**
- * Checks a deployment and reports, for everything that would keep a payment from being accepted, what is wrong and what
- * to do. It changes nothing. A check that needs one that failed is left out.
- */
-export type Finding = {
-  readonly what: string
-  readonly says: string
-  /** What to do about it; null if all is well. */
-  readonly fix: string | null
-}
-
 /** The database decides expiry, this process the age of rates: a payer would notice a larger difference. */
 const clockApartMsMax = 2_000
 /** About a day of a busy store. Payments are refused only at a lower limit, in settlers/readiness.ts. */
@@ -43,6 +32,10 @@ const settlementsLeftWanted = 5_000n
 const hoursLeftWanted = 24n
 const databaseVersionMin = 150_000
 
+/**
+ * Checks a deployment and reports, for everything that would keep a payment from being accepted, what is wrong and what
+ * to do. It changes nothing. A check that needs one that failed is left out.
+ */
 export async function examine(
   ctx: Context,
   readSigners: () => Promise<readonly AnySigner[]>,

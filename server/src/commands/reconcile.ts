@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import type { Context } from '../context.ts'
 import { sqlState } from '../database/db.ts'
-import { listConnections } from '../database/rights-rows.ts'
+import { listConnections } from '../database/rights.ts'
 import { listConnected, openRails } from '../payments/rails.ts'
 import { startReconciling } from '../payments/restores/reconcile.ts'
 import { type Options, UsageError } from './usage.ts'
@@ -33,7 +33,9 @@ export async function reconcileCommand(ctx: Context, { yes }: Options): Promise<
 
 async function isConfirmed(): Promise<boolean> {
   if (!process.stdin.isTTY)
-    throw new UsageError('Nothing was changed: there is nobody to ask here. To go ahead, add --yes.')
+    throw new UsageError(
+      'Nothing was changed: this is not a terminal, so the question cannot be asked. To go ahead, add --yes.',
+    )
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
   const answer = await terminal.question(
     'No payment will be accepted for about 7 minutes after the start, and stores will read a new epoch of the event log.\nWas this database restored from a backup? Type yes to reconcile it with the chains: ',

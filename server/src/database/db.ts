@@ -115,7 +115,7 @@ export function openDatabase(options: {
         try {
           then()
         } catch (error) {
-          // The transaction is committed, whatever is wrong with what was to be said about it.
+          // The transaction is committed, even if its announcement fails.
           process.emitWarning(error as Error)
         }
       }
@@ -214,7 +214,7 @@ export function isLockTimeout(error: unknown): boolean {
 
 /**
  * Whether a value was one that PostgreSQL has no room for: text that is not UTF-8 or has a U+0000, a time beyond the year
- * 294276, a number out of its type's range. Such a value is somebody's input that should have been refused before.
+ * 294276, a number out of its type's range. Such a value is a caller's input that should have been refused before.
  */
 export function isUnstorable(error: unknown): boolean {
   return ['22021', '22P05', '22008', '22003'].includes(sqlState(error) ?? '')
@@ -252,7 +252,7 @@ function unavailable(cause: unknown): Problem {
   return new Problem('unavailable', 'The database cannot be reached.', { cause, retryAfterSeconds: 1 })
 }
 
-/** The transaction is rolled back: whoever repeats it does not meet the others again. */
+/** The transaction is rolled back, and a repeat does not meet the others again. */
 function refusedAsDeadlock(cause: unknown): Problem {
   const detail =
     'Other requests changed the same data at the same time. Nothing was changed by this one: repeat it.'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describeRight, readGrants } from './grants.ts'
+import { describePrivilege, readGrants } from './grants.ts'
 
-const read = (sql: string, tables: string[] = []) => readGrants(sql, tables).map(describeRight)
+const read = (sql: string, tables: string[] = []) => readGrants(sql, tables).map(describePrivilege)
 
 test('a grant names one right for each role, object, privilege and column', () => {
   assert.deepEqual(read('grant select, update (a, b) on one, two to x, y;').length, 12)

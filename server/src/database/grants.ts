@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
  *
  * Statements are applied in order, a revoke takes back what was granted before it. Any other form is a mistake of ours.
  */
-export type Right = {
+export type Privilege = {
   readonly role: string
   readonly kind: 'database' | 'schema' | 'table' | 'function'
   readonly object: string
@@ -19,14 +19,14 @@ const form =
   /^(?<verb>grant|revoke) (?<privileges>.+?) on (?:(?<kind>schema|function|all tables in schema) )?(?<objects>\w+(?:, \w+)*) (?:to|from) (?<roles>\w+(?:, \w+)*)$/
 
 /** `tables` is what "all tables in schema public" means. */
-export function readGrants(sql: string, tables: readonly string[]): Right[] {
-  let rights: Right[] = []
+export function readGrants(sql: string, tables: readonly string[]): Privilege[] {
+  let rights: Privilege[] = []
   for (const statement of listStatements(sql)) {
     const { verb, privileges, kind, objects, roles } =
       form.exec(statement)?.groups ?? assert.fail(`cannot read this grant: ${statement}`)
     assert(verb && privileges && objects && roles)
     const named = kind === 'all tables in schema' ? tables : objects.split(', ')
-    const said: Right[] = roles.split(', ').flatMap((role) =>
+    const said: Privilege[] = roles.split(', ').flatMap((role) =>
       named.flatMap((object) =>
         listPrivileges(privileges).map(({ privilege, column }) => ({
           role,
@@ -58,7 +58,7 @@ function listPrivileges(text: string): { privilege: string; column: string | nul
   )
 }
 
-function takes(taken: Right, right: Right): boolean {
+function takes(taken: Privilege, right: Privilege): boolean {
   return (
     taken.role === right.role &&
     taken.kind === right.kind &&
@@ -68,6 +68,6 @@ function takes(taken: Right, right: Right): boolean {
   )
 }
 
-export function describeRight({ role, kind, object, privilege, column }: Right): string {
+export function describePrivilege({ role, kind, object, privilege, column }: Privilege): string {
   return `${role}: ${privilege}${column === null ? '' : ` (${column})`} on ${kind} ${object}`
 }

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { firstCell } from '../ids.ts'
-import { checkCell, writeCell } from './cell-rows.ts'
+import { checkCell, writeCell } from './cell.ts'
 import type { Database, Transaction } from './db.ts'
 import { applyRights, type RightsState } from './rights.ts'
 import { changeSchema, handOver, SchemaError } from './schema.ts'
@@ -9,8 +9,8 @@ import { changeSchema, handOver, SchemaError } from './schema.ts'
  * Numbered, forward-only SQL files. Any number of processes may start at once: each migration runs in one transaction
  * that first takes a lock and then checks whether another process was faster. Applied files must never change: their
  * text is compared. A newer schema is accepted (the old version sees one during a rolling upgrade) unless a newer
- * migration begins with the comment "-- breaking". A tool would add down migrations, which nobody tries before they are
- * needed, and the ones we know notice no changed file, take no lock, or keep the schema in another language than SQL.
+ * migration begins with the comment "-- breaking". A tool would add down migrations, which are untested when they are
+ * needed. The tools we know notice no changed file, take no lock, or keep the schema in another language than SQL.
  */
 const ownFolder = new URL('../../migrations/', import.meta.url)
 /** As for any other statement: payers wait no longer for an answer. */

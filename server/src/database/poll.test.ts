@@ -68,7 +68,7 @@ test('wake-ups count from the moment it begins, which happens once, and until it
   assert.deepEqual([polls.length, state.listening], [1, 0])
 })
 
-test('nobody waits, nobody polls', () => {
+test('without waiters, there is no poll', () => {
   const { ask, polls, state } = open()
   state.isNeeded = false
   ask()

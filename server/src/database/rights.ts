@@ -1,27 +1,27 @@
 import { readFile } from 'node:fs/promises'
 import { type Database, sqlState } from './db.ts'
-import { describeRight, type Right } from './grants.ts'
-import { listMissingRights, listStoreTables, readRights, writeGranted } from './rights-rows.ts'
+import { describePrivilege, type Privilege, readGrants } from './grants.ts'
 import { changeSchema, handOver, SchemaError } from './schema.ts'
 
 /**
  * What each database role may do: plain SQL files in server/rights, applied when one of them or the schema has changed,
- * or when a role lacks a right that they give. What the migrating role cannot grant, such as the use of a schema that it
- * does not own, is for a superuser, by owner.sql: without it no process could start, so a migration that ends without
- * every right fails.
- * Whatever locks a table has a transaction of its own: it never holds one table while it waits for another, so it cannot
- * deadlock with the running service.
+ * or when a role lacks a right that they give. The migrating role cannot grant everything, for example not the use of
+ * a schema that it does not own: a superuser does that with owner.sql. No process could start without these rights, so a
+ * migration that ends without every right fails.
  *
- * `missing`: the roles do not exist and this role may not create them. Nothing is granted then, and whoever connects has
- * the rights of the role they connect as.
+ * Each statement that locks a table has a transaction of its own. It never holds one table while it waits for another,
+ * so it cannot deadlock with the running service.
+ *
+ * `missing`: the roles do not exist and this role may not create them. Nothing is granted then, and every process has
+ * the rights of the role that it connects as.
  */
 export type RightsState = 'granted' | 'unchanged' | 'missing'
 
 export const rightsFolder = new URL('../../rights/', import.meta.url)
 
 /**
- * The console reads these across stores: they say which stores somebody belongs to, and how many events each has, for all
- * open screens in one query. What is left of a payment is one number for all stores that share the wallet it came to.
+ * The console reads these across stores: they say which stores a member belongs to, and how many events each has, for all
+ * open screens in one query. The remainder of a payment is one number for all stores that share the wallet it came to.
  */
 const acrossStores = ['memberships', 'invitations', 'event_counters', 'refund_totals']
 
@@ -46,7 +46,7 @@ export async function applyRights(db: Database, statementSeconds: number): Promi
   const state = await readRights(db)
   if (!state.exist && !state.may) return 'missing'
   const files = [grants, ...others]
-  // With the rule of which rows the console sees: it has to be applied too when it changes.
+  // The rule for the rows that the console sees is part of it, so a change of that rule is applied too.
   const wanted = [...files, ...Object.values(ownOf), showOneStore('each')].join('\n')
   if (state.exist && state.applied === wanted && (await listLacking(db)).length === 0) return 'unchanged'
   const run = (sql = '') => changeSchema(db, 'Granting rights', statementSeconds, (tx) => tx.script(sql))
@@ -61,17 +61,64 @@ export async function applyRights(db: Database, statementSeconds: number): Promi
   const lacking = await listLacking(db)
   if (lacking.length > 0)
     throw new SchemaError(`The database roles lack rights: ${describeLacking(lacking)}.`, handOver)
-  await writeGranted(db, wanted)
+  await db.query(
+    'insert into granted_rights (sql) values ($1) on conflict (only_row) do update set sql = excluded.sql',
+    [wanted],
+  )
   return 'granted'
 }
 
-/** Which of the rights that the processes need their roles do not have. */
-export async function listLacking(db: Database): Promise<Right[]> {
-  return await listMissingRights(db, await readRightsFile(grantsFile))
+type RightsFound = {
+  /** Whether the roles exist, and whether we may make them. */
+  readonly exist: boolean
+  readonly may: boolean
+  /** What was last granted. */
+  readonly applied: string | null
 }
 
-export function describeLacking(rights: readonly Right[]): string {
-  const shown = rights.slice(0, missingShownMax).map(describeRight)
+async function readRights(db: Database): Promise<RightsFound> {
+  const [found] = await db.query<RightsFound>(
+    `select count(r.oid) = 4 as exist,
+       (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) as may,
+       (select sql from granted_rights) as applied
+     from pg_roles r where rolname in ('farthing_serve', 'farthing_work', 'farthing_console', 'farthing_operator')`,
+  )
+  return found ?? { exist: false, may: false, applied: null }
+}
+
+/**
+ * Which of the rights that the processes need their roles do not have, with the right to connect. A role that does not
+ * exist lacks nothing: everything connects as one login then.
+ */
+export async function listLacking(db: Database): Promise<Privilege[]> {
+  const [found] = await db.query<{ tables: string[]; roles: string[] }>(
+    `select array(select relname::text from pg_class where relnamespace = 'public'::regnamespace
+         and relkind in ('r', 'p', 'v') and not relispartition) as tables,
+       array(select rolname::text from pg_roles where rolname like 'farthing\\_%') as roles`,
+  )
+  if (!found) return []
+  const wanted = readGrants(await readRightsFile(grantsFile), found.tables).filter(({ role }) =>
+    found.roles.includes(role),
+  )
+  const of = <Field extends keyof Privilege>(field: Field) => wanted.map((right) => right[field])
+  return await db.query<Privilege>(
+    `select w.* from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+         as w (role, kind, object, privilege, "column")
+     where not coalesce(case w.kind when 'schema' then has_schema_privilege(w.role, w.object, w.privilege)
+       when 'function' then (select bool_and(has_function_privilege(w.role, p.oid, w.privilege)) from pg_proc p
+         where p.proname = w.object and p.pronamespace = 'public'::regnamespace)
+       else (select case when w."column" is null then has_table_privilege(w.role, c.oid, w.privilege)
+           else has_column_privilege(w.role, c.oid, w."column", w.privilege) end
+         from pg_class c where c.relname = w.object and c.relnamespace = 'public'::regnamespace) end, false)
+     union all
+     select r.role, 'database', current_database()::text, 'connect', null from (select distinct unnest($1::text[])) r (role)
+     where not has_database_privilege(r.role, current_database(), 'connect')`,
+    [of('role'), of('kind'), of('object'), of('privilege'), of('column')],
+  )
+}
+
+export function describeLacking(rights: readonly Privilege[]): string {
+  const shown = rights.slice(0, missingShownMax).map(describePrivilege)
   const more = rights.length - shown.length
   return `${shown.join('; ')}${more > 0 ? `; and ${more} more` : ''}`
 }
@@ -96,8 +143,8 @@ const ownOf: Readonly<Record<string, string>> = {
 }
 
 /**
- * SQL: of this table, the console sees the rows of the store that its transaction names, everybody else sees all. A
- * mistake in one of its screens must not show one store's payments to another's members. What it writes is that store's.
+ * SQL: the console sees and writes only this table's rows of the store that its transaction names. Other roles see all
+ * rows. A mistake in one of the console's screens must not show one store's payments to another's members.
  */
 function showOneStore(table: string): string {
   return `
@@ -110,10 +157,47 @@ create policy one_store on ${table} as restrictive to farthing_console
 `
 }
 
-/** What to tell whoever ran a migration; null if there is nothing to say. */
+/** The tables with stores' rows that the console may use. */
+async function listStoreTables(db: Database, except: readonly string[]): Promise<string[]> {
+  const tables = await db.query<{ name: string }>(
+    `select relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'store_id'
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and relname <> all($1)
+       and has_any_column_privilege('farthing_console', c.oid, 'select, insert, update') order by relname`,
+    [except],
+  )
+  return tables.map(({ name }) => name)
+}
+
+/** What `migrate` prints about the roles' rights; null if nothing changed. */
 export async function describeRights(state: RightsState): Promise<string | null> {
   if (state === 'unchanged') return null
   if (state === 'granted') return 'Granted the rights of the database roles.'
   const roles = await readRightsFile('roles.sql')
   return `The roles that serve and work should connect as do not exist, and this role may not create them. Run this as a superuser, then migrate again:\n\n${roles}`
+}
+
+/** Which of our roles may make temporary tables, which could stand before ours in a search path. */
+export async function listTableMakers(db: Database): Promise<string[]> {
+  const rows = await db.query<{ role: string }>(
+    `select rolname as role from pg_roles
+     where rolname in ('farthing_serve', 'farthing_work', 'farthing_console')
+       and has_database_privilege(rolname, current_database(), 'temporary') order by role`,
+  )
+  return rows.map(({ role }) => role)
+}
+
+/** As which role each of our processes is connected to this database, and whether it has the rights of another's too. */
+export async function listConnections(
+  db: Database,
+): Promise<
+  { readonly process: 'serve' | 'work' | 'console'; readonly role: string; readonly isOwn: boolean }[]
+> {
+  return await db.query(
+    `select distinct a.process, r.rolname as role, coalesce(not r.rolsuper
+       and pg_has_role(r.oid, to_regrole('farthing_' || a.process), 'usage')
+       and not has_table_privilege(r.oid, 'settlers', 'delete'), false) as "isOwn"
+     from (select substr(application_name, 10) as process, usesysid from pg_stat_activity
+           where datname = current_database() and application_name ~ '^farthing-(serve|work|console)$') a
+     join pg_roles r on r.oid = a.usesysid order by a.process, role`,
+  )
 }

@@ -33,7 +33,7 @@ export async function changeSchema(
   change: (tx: Transaction) => Promise<void>,
 ): Promise<void> {
   await db.transaction(async (tx) => {
-    // A second process waits for the first, however long its migration takes. Nobody waits behind it.
+    // A second process waits for the first, however long its migration takes. Nothing waits behind it.
     await tx.script('set local lock_timeout = 0; set local statement_timeout = 0')
     await tx.query('select pg_advisory_xact_lock($1)', [lock])
     await tx.script(

@@ -14,10 +14,10 @@ export function scopeToStore(db: Database, storeId: string): Database {
 }
 
 /**
- * The same database, for somebody who may lose the right to act at any moment: `check` is the last statement of every
- * transaction, and throws if they have. It locks the row that whoever takes the right away changes. So a change is
- * either committed before that, or not at all, and taking the right away waits for a commit at most, however much is
- * under way. Reads change nothing, and run as they are.
+ * The same database, for a member or key that may lose the right to act at any moment. `check` is the last statement of
+ * every transaction and throws if the right is gone. It locks the row that says so. A change is therefore committed
+ * before the right is taken away, or not at all, and taking it away waits for one commit at most. Reads change nothing,
+ * and run as they are.
  */
 export function checkAtEnd(db: Database, check: (tx: Transaction) => Promise<void>): Database {
   const transaction: Database['transaction'] = (work) =>

@@ -3,8 +3,8 @@ import { Problem } from '../problems.ts'
 import type { Database } from './db.ts'
 
 /**
- * Lets little of one name (a store, a member) be under way at once. What is beyond waits here, before it takes a
- * connection: a store that asks for a hundred changes at once would otherwise hold all connections while they wait for
+ * Limits how much work of one name (a store, a member) is under way at once. The rest waits here, before it takes a
+ * connection. A store that asks for a hundred changes at once would otherwise hold all connections while they wait for
  * each other's locks, and every other store would wait for the last of them. Each process counts for itself.
  */
 export type Turns = {
@@ -26,7 +26,8 @@ type Line = { underWay: number; readonly waiting: (() => void)[] }
 
 /**
  * A turn lasts for `turnMs` at least, even if its work is done before: so `atOnce` turns per `turnMs` begin at most,
- * however many wait, and what one name takes of the processor is bounded. Whoever asks gets the answer at once.
+ * however many wait, and what one name takes of the processor is bounded. The caller gets the answer as soon as the work
+ * is done.
  */
 export function openTurns(atOnce: number, waitingMax: number, watch?: TurnsWatch, turnMs = 0): Turns {
   const lines = new Map<string, Line>()
@@ -48,7 +49,7 @@ export function openTurns(atOnce: number, waitingMax: number, watch?: TurnsWatch
       )
     }
     watch?.moved('waiting', 1)
-    // Whoever is done hands its turn over, so that nobody who comes later gets it.
+    // A finished turn is handed to the first in line, so that no later caller takes it.
     await new Promise<void>((resolve) => line.waiting.push(resolve))
     watch?.moved('waiting', -1)
   }

@@ -62,7 +62,7 @@ export function openWakeUps(
     try {
       await fresh.connect()
       for (const channel of listeners.keys()) await fresh.query(`listen farthing_${channel}`)
-      // Anything sent while nobody was listening is found by checking once.
+      // Wake-ups sent before we listened are lost, so check once.
       for (const channel of listeners.keys()) wake(channel)
     } catch {
       again()

@@ -20,14 +20,14 @@ import { writeCredits } from '../payments/credits/write.ts'
 import { rejectAuthorizations } from '../payments/rows.ts'
 import { createKey } from '../stores/api-keys.ts'
 import { openAuthenticator } from '../stores/authenticate.ts'
-import { historyDays, type Order, planOrders, type Step } from './orders.ts'
+import { historyDays, type Order, type OrderStep, planOrders } from './orders.ts'
 import { openRefunder } from './returns.ts'
 import type { Shop } from './shop.ts'
 
 /**
  * Writes the demo store's past with the functions that would have written it then, each at its own time: all of them ask
  * the context or the database for it. It is one transaction, so there is all of it or none. The chain knows nothing of
- * these payments. They are final, so nobody looks for them there.
+ * these payments. They are final, so no loop looks for them there.
  */
 export async function writeHistory(ctx: Context, shop: Shop, days = historyDays): Promise<void> {
   const now = ctx.now()
@@ -38,8 +38,8 @@ export async function writeHistory(ctx: Context, shop: Shop, days = historyDays)
     const first = start[0]?.steps[0]?.at ?? now
     const turnTo = async (at: Date) => {
       clock.now = at
-      // For the rest of this transaction only. `work` runs beside it and may hold the chain for a while: nobody waits for
-      // an answer here, so only the time limit of a statement counts. Creating a checkout shortens it again.
+      // For the rest of this transaction only. `work` runs at the same time and may hold the chain for a while. No request
+      // waits here, so only the time limit of a statement counts. Creating a checkout shortens it again.
       await tx.query(
         "select set_config('farthing.clock_offset', $1, true), set_config('lock_timeout', '0', true)",
         [`${at.getTime() - now.getTime()} milliseconds`],
@@ -62,122 +62,140 @@ function within(db: Database, tx: Transaction): Database {
   return { ...db, query: (text, values) => tx.query(text, values), transaction: (work) => work(tx) }
 }
 
-async function openRunner(past: Context, tx: Transaction, shop: Shop) {
+/** The shop in its past. */
+type Past = {
+  readonly ctx: Context
+  readonly tx: Transaction
+  readonly shop: Shop
+  /** The token and the shop's wallet, in the form that rows have. */
+  readonly asset: string
+  readonly payTo: string
+  readonly checkoutIds: Map<Order, string>
+  transfers: number
+}
+
+async function openRunner(ctx: Context, tx: Transaction, shop: Shop) {
   const { storeId, network, actor } = shop
-  const authenticator = openAuthenticator(past)
-  const { text } = await createKey(past, storeId, { actor, limit: null }, { label: 'Web shop' }, past.now())
-  const create = openCreateCheckout(past, authenticator)
-  const refund = openRefunder(past, tx, shop)
-  const asset = toStored(network, shop.asset)
-  const payTo = toStored(network, shop.payTo)
-  const ids = new Map<Order, string>()
-  let sent = 0
-
-  async function find(order: Order) {
-    const row = await readCheckout(tx, storeId, ids.get(order) ?? '')
-    assert(row, 'an order of the demo store has no checkout')
-    const option: Option | undefined = row.checkout.options.find((each) => each.network === network)
-    assert(option)
-    return { checkout: row.checkout, due: BigInt(option.amount) }
+  const past: Past = {
+    ...{ ctx, tx, shop, asset: toStored(network, shop.asset), payTo: toStored(network, shop.payTo) },
+    ...{ checkoutIds: new Map(), transfers: 0 },
   }
+  const authenticator = openAuthenticator(ctx)
+  const { text } = await createKey(ctx, storeId, { actor, limit: null }, { label: 'Web shop' }, ctx.now())
+  const create = openCreateCheckout(ctx, authenticator)
+  const refund = openRefunder(ctx, tx, shop)
 
-  /** Money arrives and is final. */
-  async function credit(order: Order, value: bigint, checkoutId: string | null): Promise<void> {
-    const at = past.now()
-    const hash = (what: string) =>
-      `0x${createHash('sha256').update(`${what} ${order.number} ${sent}`).digest('hex')}`
-    const place = { hash: hash('block'), number: 0, time: at }
-    const seen = {
-      asset,
-      payer: order.payer,
-      to: payTo,
-      value,
-      transactionHash: hash('transaction'),
-      logIndex: 0,
-      position: 0,
-    }
-    const sender = { address: order.payer, nonce: sent++ }
-    const match = { seen, sender, checkoutId, storeId: checkoutId && storeId }
-    const concerned = await writeCredits(past, tx, network, place, [], [match])
-    await advancePlaces(tx, network, [place.hash], 'finalized')
-    if (concerned.length > 0) await updateStatus(past, tx, concerned, at)
-  }
-
-  /** A signature that turns out to be worth nothing before anything is sent. */
-  async function refuse(order: Order): Promise<void> {
-    const at = past.now()
-    const { checkout, due } = await find(order)
-    const nonce = `0x${createHash('sha256').update(`nonce ${order.number}`).digest('hex')}` as const
-    const data = { checkout: toStoreWire(past, { ...checkout, status: 'PROCESSING' }, null) }
-    const authorization = { from: order.payer, to: payTo, value: due, validAfter: 0n, validBefore: 1n, nonce }
-    const transfer = { asset, authorization, signature: '0x', isContract: false } as const
-    const eventId = newId('evt', past.config.cell, at)
-    const claim = {
-      checkoutId: checkout.id,
-      network,
-      transfer,
-      isBound: true,
-      identifier: null,
-      eventId,
-      data,
-      now: at,
-    }
-    await claimAuthorizations(tx, [claim], '')
-    await rejectAuthorizations(tx, network, [
-      { asset, payer: order.payer, nonce, reason: 'insufficient_funds' },
-    ])
-    await updateStatus(past, tx, [checkout.id], at)
-  }
-
-  async function paymentOf(order: Order): Promise<Payment> {
-    const [payment] = (await listPayments(past, storeId, { checkoutId: ids.get(order) ?? null, limit: 1 }))
-      .data
-    assert(payment, 'an order of the demo store has no payment')
-    return payment
-  }
-
-  async function decide(order: Order, kind: 'accept' | 'dismiss'): Promise<void> {
-    const payment = await paymentOf(order)
-    const decision = {
-      id: `dec_${order.number}`,
-      storeId,
-      paymentId: payment.id,
-      kind,
-      checkoutId: null,
-      note: null,
-    } as const
-    const verb = kind === 'accept' ? acceptPayment : dismissPayment
-    await verb(past, tx, { ...decision, actor, createdAt: past.now() }, past.now())
-  }
-
-  return async (order: Order, { does }: Step): Promise<void> => {
+  return async (order: Order, { does }: OrderStep): Promise<void> => {
     switch (does) {
       case 'create': {
         const caller = await authenticator.authenticate(text, () => {})
-        ids.set(order, (await create(caller, order.input, null, past.now())).id)
+        past.checkoutIds.set(order, (await create(caller, order.input, null, ctx.now())).id)
         return
       }
       case 'pay': {
-        const { checkout, due } = await find(order)
-        return await credit(order, (due * BigInt(order.percent)) / 100n, checkout.id)
+        const { checkout, due } = await readOrder(past, order)
+        return await credit(past, order, (due * BigInt(order.percent)) / 100n, checkout.id)
       }
       case 'stray':
-        return await credit(order, BigInt(order.percent) * 1_000_000n, null)
+        return await credit(past, order, BigInt(order.percent) * 1_000_000n, null)
       case 'refuse':
-        return await refuse(order)
+        return await refuse(past, order)
       case 'cancel':
-        await cancelCheckout(past, storeId, actor, ids.get(order) ?? '', past.now())
+        await cancelCheckout(ctx, storeId, actor, past.checkoutIds.get(order) ?? '', ctx.now())
         return
       case 'expire':
-        await expireCheckouts(past, past.now())
+        await expireCheckouts(ctx, ctx.now())
         return
       case 'accept':
       case 'dismiss':
-        return await decide(order, does)
+        return await decide(past, order, does)
       case 'refund':
       case 'refund-half':
       case 'ask-refund':
-        return await refund(order, await paymentOf(order), does)
+        return await refund(order, await readPayment(past, order), does)
     }
   }
+}
+
+async function readOrder({ tx, shop: { storeId, network }, checkoutIds }: Past, order: Order) {
+  const row = await readCheckout(tx, storeId, checkoutIds.get(order) ?? '')
+  assert(row, 'an order of the demo store has no checkout')
+  const option: Option | undefined = row.checkout.options.find((each) => each.network === network)
+  assert(option)
+  return { checkout: row.checkout, due: BigInt(option.amount) }
+}
+
+async function readPayment({ ctx, shop, checkoutIds }: Past, order: Order): Promise<Payment> {
+  const query = { checkoutId: checkoutIds.get(order) ?? null, limit: 1 }
+  const [payment] = (await listPayments(ctx, shop.storeId, query)).data
+  assert(payment, 'an order of the demo store has no payment')
+  return payment
+}
+
+/** Money arrives and is final. */
+async function credit(past: Past, order: Order, value: bigint, checkoutId: string | null): Promise<void> {
+  const { ctx, tx, asset, payTo } = past
+  const { storeId, network } = past.shop
+  const at = ctx.now()
+  const hash = (what: string) =>
+    `0x${createHash('sha256').update(`${what} ${order.number} ${past.transfers}`).digest('hex')}`
+  const place = { hash: hash('block'), number: 0, time: at }
+  const seen = {
+    asset,
+    payer: order.payer,
+    to: payTo,
+    value,
+    transactionHash: hash('transaction'),
+    logIndex: 0,
+    position: 0,
+  }
+  const sender = { address: order.payer, nonce: past.transfers++ }
+  const match = { seen, sender, checkoutId, storeId: checkoutId && storeId }
+  const concerned = await writeCredits(ctx, tx, network, place, [], [match])
+  await advancePlaces(tx, network, [place.hash], 'finalized')
+  if (concerned.length > 0) await updateStatus(ctx, tx, concerned, at)
+}
+
+/** A signature that turns out to be worth nothing before anything is sent. */
+async function refuse(past: Past, order: Order): Promise<void> {
+  const { ctx, tx, asset, payTo } = past
+  const { network } = past.shop
+  const at = ctx.now()
+  const { checkout, due } = await readOrder(past, order)
+  const nonce = `0x${createHash('sha256').update(`nonce ${order.number}`).digest('hex')}` as const
+  const data = { checkout: toStoreWire(ctx, { ...checkout, status: 'PROCESSING' }, null) }
+  const authorization = { from: order.payer, to: payTo, value: due, validAfter: 0n, validBefore: 1n, nonce }
+  const transfer = { asset, authorization, signature: '0x', isContract: false } as const
+  const claim = {
+    checkoutId: checkout.id,
+    network,
+    transfer,
+    isBound: true,
+    identifier: null,
+    eventId: newId('evt', ctx.config.cell, at),
+    data,
+    now: at,
+  }
+  await claimAuthorizations(tx, [claim], '')
+  await rejectAuthorizations(tx, network, [
+    { asset, payer: order.payer, nonce, reason: 'insufficient_funds' },
+  ])
+  await updateStatus(ctx, tx, [checkout.id], at)
+}
+
+async function decide(past: Past, order: Order, kind: 'accept' | 'dismiss'): Promise<void> {
+  const { ctx, tx, shop } = past
+  const payment = await readPayment(past, order)
+  const decision = {
+    id: `dec_${order.number}`,
+    storeId: shop.storeId,
+    paymentId: payment.id,
+    kind,
+    checkoutId: null,
+    note: null,
+    actor: shop.actor,
+    createdAt: ctx.now(),
+  } as const
+  const verb = kind === 'accept' ? acceptPayment : dismissPayment
+  await verb(ctx, tx, decision, ctx.now())
 }

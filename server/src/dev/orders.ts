@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { CreateCheckout } from '@farthing/sdk'
 
-/** The orders of a small shop, made up: the same for everybody, apart from the day on which they end. */
-export type Step = {
+/** Made-up orders of a small shop: the same on every machine, apart from the day on which they end. */
+export type OrderStep = {
   readonly at: Date
   readonly does:
     | 'create'
@@ -25,7 +25,7 @@ export type Order = {
   readonly payer: `0x${string}`
   /** How much of the price is paid; for money that belongs to no order, how many whole tokens. */
   readonly percent: number
-  readonly steps: readonly Step[]
+  readonly steps: readonly OrderStep[]
 }
 
 /** This month and all of the last one. */
@@ -78,7 +78,7 @@ export function planOrders(now: Date, days = historyDays): Order[] {
   return orders.map((order) => ({ ...order, steps: order.steps.filter(({ at }) => at < now) }))
 }
 
-/** Of a hundred orders: most are paid, some are left, and a few need somebody. */
+/** Of a hundred orders, most are paid, some are abandoned, and a few need the store's attention. */
 function planOrder(
   number: number,
   madeMs: number,
@@ -97,9 +97,9 @@ function planOrder(
   // Most pay at once, some come back to it.
   const paidMs = madeMs + 25_000 + draw(60_000) + (draw(6) === 0 ? draw(35) * minuteMs : 0)
   const isDecided = back > undecidedDays
-  const at = (ms: number, does: Step['does']): Step => ({ at: new Date(ms), does })
+  const at = (ms: number, does: OrderStep['does']): OrderStep => ({ at: new Date(ms), does })
   const made = at(madeMs, 'create')
-  const order = (percent: number, ...steps: readonly Step[]): Order => ({
+  const order = (percent: number, ...steps: readonly OrderStep[]): Order => ({
     number,
     input,
     payer,
@@ -122,14 +122,14 @@ function planOrder(
 }
 
 /** Things come back after some days, or not at all. */
-function planReturn(number: number, paidMs: number, back: number): Step[] {
+function planReturn(number: number, paidMs: number, back: number): OrderStep[] {
   const at = new Date(paidMs + 2 * dayMs + (number % 300) * minuteMs)
   if (back === unsignedDays) return number % 2 === 0 ? [{ at, does: 'ask-refund' }] : []
   if (number % returnedEach === 0) return [{ at, does: 'refund' }]
   return number % halfReturnedEach === 0 ? [{ at, does: 'refund-half' }] : []
 }
 
-/** Whole numbers that follow from a word, as even as anybody needs here. */
+/** Whole numbers that follow from a word, spread evenly enough for a demo. */
 function openDraw(seed: string): (below: number) => number {
   let count = 0
   return (below) => createHash('sha256').update(`${seed} ${count++}`).digest().readUInt32BE() % below

@@ -21,7 +21,7 @@ type Accounts = Readonly<
  * tenth account of the test mnemonic, 0xa0Ee7A142d267C1f36714E4a8F75612F20a79720, may pause and blacklist; it and
  * Multicall3 may mint without limit.
  */
-export type Placement = {
+export type TokenPlacement = {
   readonly domain: LocalAsset['domain'] & { readonly verifyingContract: Address }
   readonly accounts: Accounts
 }
@@ -30,13 +30,13 @@ type Contracts = Readonly<
   Record<'Token' | 'TokenProxy' | 'TokenSignatures', { readonly deployedBytecode: Hex }>
 >
 
-/** Where the token's library is. The address is part of the token's code. Any will do, as long as nobody has its key. */
+/** Where the token's library is. The address is part of the token's code. Any address without a known key will do. */
 export const signaturesAddress = slice(keccak256(toBytes('farthing: TokenSignatures')), 0, 20)
 
 /** The code and storage that put a token on a local chain. */
 export async function accountsOf(asset: LocalAsset, contracts: Contracts): Promise<Accounts> {
   const file = readTokenArtifact()
-  const placements: readonly Placement[] = file ? JSON.parse(await readFile(file, 'utf8')) : []
+  const placements: readonly TokenPlacement[] = file ? JSON.parse(await readFile(file, 'utf8')) : []
   const placement = placements.find(
     ({ domain: { name, version, verifyingContract } }) =>
       isAddressEqual(verifyingContract, asset.address as Address) &&
@@ -48,7 +48,7 @@ export async function accountsOf(asset: LocalAsset, contracts: Contracts): Promi
 
 function ownAccounts({ address, symbol, decimals, domain }: LocalAsset, contracts: Contracts): Accounts {
   const token = address.toLowerCase() as Address
-  // Any address will do, as long as nobody has its key.
+  // Any address without a known key will do.
   const implementation = slice(keccak256(token), 0, 20)
   if (domain.version.length !== 1) throw new Error(`${symbol}: a local token's version is one character.`)
   const smallValues = concat([toHex(domain.version), toHex(false, { size: 1 }), toHex(decimals, { size: 1 })])

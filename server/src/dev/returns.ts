@@ -11,7 +11,7 @@ import { addRefund, changeRefund, type NewRefund } from '../refunds/change.ts'
 import { identityOf, noncesOf } from '../refunds/identity.ts'
 import { readRefundable } from '../refunds/rows.ts'
 import { watchRefunds } from '../refunds/watch.ts'
-import type { Order, Step } from './orders.ts'
+import type { Order, OrderStep } from './orders.ts'
 import type { Shop } from './shop.ts'
 
 /**
@@ -21,7 +21,7 @@ import type { Shop } from './shop.ts'
 export function openRefunder(past: Context, tx: Transaction, { storeId, actor, ...shop }: Shop) {
   const { network } = shop
   const [asset, wallet] = [toStored(network, shop.asset), toStored(network, shop.payTo)]
-  return async (order: Order, payment: Payment, does: Step['does']): Promise<void> => {
+  return async (order: Order, payment: Payment, does: OrderStep['does']): Promise<void> => {
     const now = past.now()
     const known = await readRefundable(tx, storeId, payment.id)
     assert(known, 'an order of the demo store is refunded without a payment')
@@ -53,7 +53,7 @@ export function openRefunder(past: Context, tx: Transaction, { storeId, actor, .
     assert(refund, 'an order of the demo store is refunded twice')
     const facts = { handOut: { slot: 0, nonce }, signedAt: now }
     if (does !== 'ask-refund') await changeRefund(past, tx, refund, facts, { actor: null, now })
-    // At that time, not when somebody starts the demo: the store would be told of all of them then.
+    // At that time, not when the demo starts: the store would be told of all of them then.
     while (await watchRefunds(past, { after: '' }));
   }
 }

@@ -1,4 +1,4 @@
-import { listNodeRecords } from '../chains/node-rows.ts'
+import { listNodeRecords } from '../chains/record-nodes.ts'
 import { type Follower, listFaults, readFollower } from '../chains/rows.ts'
 import { nodesOf } from '../config/settings.ts'
 import type { Context } from '../context.ts'

@@ -36,7 +36,7 @@ test('while serve, work or the console is connected, reconcile changes nothing a
 
 test('without --yes and without a terminal, reconcile changes nothing', async () => {
   const before = await readState()
-  await assert.rejects(reconcileCommand(operator, {}), /nobody to ask here.*--yes/)
+  await assert.rejects(reconcileCommand(operator, {}), /not a terminal.*--yes/)
   assert.deepEqual(await readState(), before)
 })
 

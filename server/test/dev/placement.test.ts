@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { type Address, type Hex, keccak256, slice, toBytes } from 'viem'
-import { type Placement, signaturesAddress } from '../../src/dev/placement.ts'
+import { signaturesAddress, type TokenPlacement } from '../../src/dev/placement.ts'
 import { openToken } from '../chains/evm/support/token.ts'
 import { atEnd } from '../support/at-end.ts'
 import type { TestChain } from '../support/chain/evm.ts'
@@ -36,11 +36,11 @@ test('a token with the state of another chain is placed from a file, and a payme
 })
 
 /** The token of a chain as a placement: its proxy, the implementation that the proxy names, and the library. */
-async function readPlacement({ client, domain, token }: TestChain): Promise<Placement> {
+async function readPlacement({ client, domain, token }: TestChain): Promise<TokenPlacement> {
   // viem has no action for it.
   const request = client.request as (call: { method: string }) => Promise<Hex>
   const dump = gunzipSync(Buffer.from((await request({ method: 'anvil_dumpState' })).slice(2), 'hex'))
-  const { accounts }: { accounts: Placement['accounts'] } = JSON.parse(dump.toString())
+  const { accounts }: { accounts: TokenPlacement['accounts'] } = JSON.parse(dump.toString())
   const slot = keccak256(toBytes('org.zeppelinos.proxy.implementation'))
   const implementation = slice((await client.getStorageAt({ address: token, slot })) ?? '0x', 12)
   const addresses = [token.toLowerCase() as Address, implementation, signaturesAddress]

@@ -8,7 +8,7 @@ import { type ClientRequest, request } from 'node:http'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Hex } from 'viem'
-import { type Log, openChain } from '../../src/chains/evm/chain.ts'
+import { type ChainLog, openChain } from '../../src/chains/evm/chain.ts'
 import { topics } from '../../src/chains/evm/eip3009.ts'
 import { updateStatus } from '../../src/checkouts/update-status.ts'
 import { networks } from '../../src/networks.ts'
@@ -90,7 +90,7 @@ async function openPage(checkoutId: string): Promise<void> {
 
 const word = (hex: string): Hex => `0x${hex.slice(2).padStart(64, '0')}`
 
-function logsOf(claims: readonly Claim[], blockHash: Hex): Log[] {
+function logsOf(claims: readonly Claim[], blockHash: Hex): ChainLog[] {
   return claims.flatMap(({ asset, payer, nonce, payTo, amount }, i) => {
     const place = { address: asset, blockHash, transactionHash: word(nonce) }
     return [

@@ -5,11 +5,11 @@ import type { Hex } from '../hex.ts'
 import {
   type NoteOutcome,
   openRpc,
+  type ProviderAnswer,
   type Rpc,
   type RpcCall,
   type RpcOutcome,
   RpcUnavailableError,
-  type Told,
   unwrap,
 } from '../rpc.ts'
 import type { RawHeader } from './header.ts'
@@ -34,7 +34,8 @@ export type Block = {
 /** A block as a provider reported it, with what proves or disproves it. */
 export type ToldBlock = Block & { readonly header: RawHeader }
 
-export type Log = {
+/** A log as a node returns it, with its index as a number. */
+export type ChainLog = {
   readonly address: Hex
   readonly topics: readonly Hex[]
   readonly data: Hex
@@ -108,7 +109,7 @@ export async function readHeadNumber(chain: Chain, turn: number): Promise<number
 type RawLog = { address: Hex; topics: Hex[]; data: Hex; blockHash: Hex; transactionHash: Hex; logIndex: Hex }
 
 /** In order within the block. */
-export function toLogs(raw: readonly RawLog[]): Log[] {
+export function toLogs(raw: readonly RawLog[]): ChainLog[] {
   return raw
     .map((log) => ({
       address: log.address.toLowerCase() as Hex,
@@ -152,7 +153,7 @@ async function readSizes(
   const { witnessesMin } = chain.network
   const words = addresses.map((address) => address.slice(2).padStart(64, '0'))
   const data = `0x${codeSizes}${words.join('')}`
-  const agreed = (told: readonly Told[]) => {
+  const agreed = (told: readonly ProviderAnswer[]) => {
     const answers = told.flatMap(({ outcomes: [outcome] }) => wordsIn(outcome, addresses.length) ?? [])
     return addresses.map((_, i) => {
       const withCode = answers.filter((sizes) => isTrue(sizes[i] ?? 0n)).length

@@ -1,4 +1,5 @@
 import type { Context } from '../../context.ts'
+import type { Database } from '../../database/db.ts'
 import * as rows from '../rows.ts'
 import type { Chain } from './chain.ts'
 import type { Lie } from './witnesses.ts'
@@ -14,7 +15,7 @@ export async function noteLies(ctx: Context, chain: Chain, lies: readonly Lie[])
   for (const { provider, what } of new Map(lies.map((lie) => [lie.provider, lie])).values()) {
     chain.rpc.setAside(provider)
     ctx.metrics.contradictions.inc({ network: chain.network.id, provider })
-    await rows.noteFault(ctx.db, chain.network.caip2, provider, what)
+    await noteFault(ctx.db, chain.network.caip2, provider, what)
     ctx.log.warn(
       { network: chain.network.id, provider, lie: what },
       'a node reported something false and is not asked for a while; if this repeats, replace its provider',
@@ -55,4 +56,14 @@ export async function noteAgreement(ctx: Context, chain: Chain, { dispute }: row
   ctx.metrics.nodeDispute.set({ network: chain.network.id }, 0)
   if (dispute !== null && (await rows.writeDispute(ctx.db, chain.network.caip2, null)))
     ctx.log.info({ network: chain.network.id }, 'the nodes agree again')
+}
+
+/** Records that a provider was caught lying; counts start again after a quiet day. */
+async function noteFault(db: Database, network: string, provider: string, fault: string): Promise<void> {
+  await db.query(
+    `insert into node_faults as f (network, provider, fault, faults, last_at) values ($1, $2, $3, 1, clock())
+     on conflict (network, provider) do update set fault = $3, last_at = clock(),
+       faults = case when f.last_at > clock() - interval '1 day' then f.faults + 1 else 1 end`,
+    [network, provider, fault],
+  )
 }

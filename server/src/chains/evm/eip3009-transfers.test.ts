@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Hex } from 'viem'
-import { type Log, readTransfers, topics } from './eip3009.ts'
+import type { ChainLog } from './chain.ts'
+import { readTransfers, topics } from './eip3009.ts'
 
 const token: Hex = `0x${'aa'.repeat(20)}`
 const otherToken: Hex = `0x${'bb'.repeat(20)}`
@@ -22,7 +23,7 @@ const canceled = (payer: Hex, nonce: number): Event => ({ event: 'canceled', pay
 const moved = (payer: Hex, to: Hex, value: bigint): Event => ({ event: 'transfer', payer, to, value })
 
 /** Numbers events consecutively from log 7 on; every argument is a transaction. */
-function block(...transactions: readonly (readonly Event[])[]): Log[] {
+function block(...transactions: readonly (readonly Event[])[]): ChainLog[] {
   let logIndex = 7
   return transactions.flatMap((events, n) =>
     events.map((event) =>
@@ -31,7 +32,7 @@ function block(...transactions: readonly (readonly Event[])[]): Log[] {
   )
 }
 
-function toLog(placed: Placed): Log {
+function toLog(placed: Placed): ChainLog {
   const { address, transactionHash, logIndex } = placed
   const place = { address, transactionHash, logIndex, blockHash }
   if (placed.event === 'other') return { ...place, topics: [`0x${'0f'.repeat(32)}`], data: '0x' }
@@ -66,7 +67,7 @@ test('an authorization paid the amount of its own Transfer, and has the place of
 test('a Transfer from another payer, after a gap, or in another transaction, block or token pays nothing', () => {
   const [first, second] = block([used(alice, 1), moved(alice, shop, 5n)])
   assert(first && second)
-  const decoys: Log[][] = [
+  const decoys: ChainLog[][] = [
     block([used(alice, 1), moved(bob, shop, 5n)]),
     block([used(alice, 1)], [moved(alice, shop, 5n)]),
     block([moved(alice, shop, 5n), used(alice, 1)]),
@@ -84,7 +85,7 @@ test('a Transfer from another payer, after a gap, or in another transaction, blo
   }
 })
 
-test('a nonce that paid somebody else does not pay the shop, even next to an equal transfer to the shop', () => {
+test('a nonce that paid another account does not pay the shop, even next to an equal transfer to the shop', () => {
   const logs = block([used(alice, 1), moved(alice, bob, 5n), moved(alice, shop, 5n)])
   const { authorized, plain } = readTransfers(logs)
   assert.deepEqual(
@@ -137,7 +138,7 @@ test('a cancellation moves no money, even if a Transfer follows it', () => {
 
 test('position survives inclusion in another block and does not depend on which other events were queried', () => {
   const events = [moved(bob, shop, 1n), used(alice, 1), moved(alice, shop, 5n), { event: 'other' } as const]
-  const positions = (logs: readonly Log[]) => {
+  const positions = (logs: readonly ChainLog[]) => {
     const { authorized, plain } = readTransfers(logs)
     return [...authorized, ...plain].map(({ payer, position }) => ({ payer, position }))
   }
@@ -200,7 +201,7 @@ test('malformed logs are ignored, and well-formed ones are still read', () => {
     { ...second, transactionHash: `${second.transactionHash}\n` },
     { ...first, data: nonceOf(1) },
     { ...first, topics: [first.topics[0], dirty, first.topics[2]] },
-  ] as Log[]
+  ] as ChainLog[]
   const nothing = { authorized: [], usedOnly: [], canceled: [], plain: [] }
   for (const log of malformed) assert.deepEqual(readTransfers([log]), nothing, JSON.stringify(log))
   assert.deepEqual(readTransfers([...malformed, first, ...malformed, second]), readTransfers(logs))
@@ -208,7 +209,7 @@ test('malformed logs are ignored, and well-formed ones are still read', () => {
 
 test('reading logs never throws, whatever a node sends', () => {
   const junk = fc.oneof(fc.anything(), fc.record({ topics: fc.array(fc.anything()), logIndex: fc.nat() }))
-  fc.assert(fc.property(fc.array(junk), (logs) => void readTransfers(logs as Log[])))
+  fc.assert(fc.property(fc.array(junk), (logs) => void readTransfers(logs as ChainLog[])))
 })
 
 test('each event is read once and paired correctly, however events interleave', () => {

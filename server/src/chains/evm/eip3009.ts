@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { keccak_256 } from '@noble/hashes/sha3'
 import type { Hex } from 'viem'
+import type { ChainLog } from './chain.ts'
 
 /** What a payer signs under EIP-3009. Hex is lower case; the window is in seconds and excludes both ends. */
 export type Authorization = {
@@ -100,7 +101,7 @@ export function readTransferCalldata(
   return { payer: authorization.from, nonce: authorization.nonce, signature, marker }
 }
 
-/** Everything that transferCalldata wrote. What it reads is the same call only if writing it again gives the same bytes. */
+/** Reads everything that transferCalldata wrote. It is the same call only if writing it again gives the same bytes. */
 export function decodeTransfer(
   calldata: Hex,
 ): { readonly authorization: Authorization; readonly signature: Hex; readonly marker: Hex | null } | null {
@@ -143,16 +144,6 @@ export const topics = {
   transfer: topicOf('Transfer(address,address,uint256)'),
 } as const
 
-/** A log as a node returns it, with its index as a number. */
-export type Log = {
-  readonly address: Hex
-  readonly blockHash: Hex
-  readonly transactionHash: Hex
-  readonly logIndex: number
-  readonly topics: readonly Hex[]
-  readonly data: Hex
-}
-
 type Place = { readonly transactionHash: Hex; readonly logIndex: number }
 
 /** An event about a payer's nonce, with its place. */
@@ -186,10 +177,10 @@ type Transfers = {
 /**
  * Reads the logs of tokens, block by block. An authorization paid what the very next log says, if that is a Transfer
  * from the same payer, of the same token, in the same transaction: a Transfer that merely shares the transaction may
- * belong to somebody else. Every Transfer is in exactly one list. Malformed and repeated logs are ignored, and logs are
+ * belong to another payment. Every Transfer is in exactly one list. Malformed and repeated logs are ignored, and logs are
  * sorted first: a pair that arrived out of order would read as a nonce spent on something else.
  */
-export function readTransfers(logs: readonly Log[]): Transfers {
+export function readTransfers(logs: readonly ChainLog[]): Transfers {
   const transfers: Transfers = { authorized: [], usedOnly: [], canceled: [], plain: [] }
   const parsed = logs.map(parseLog).filter((log) => log !== undefined)
   for (const block of Map.groupBy(parsed, ({ blockHash }) => blockHash).values()) readBlock(block, transfers)
@@ -236,7 +227,7 @@ const addressForm = /^0x[0-9a-f]{40}$/
 const wordForm = /^0x[0-9a-f]{64}$/
 const addressWordForm = /^0x0{24}[0-9a-f]{40}$/
 
-function parseLog(log: Log): Parsed | undefined {
+function parseLog(log: ChainLog): Parsed | undefined {
   if (!Array.isArray(log?.topics) || !Number.isSafeInteger(log.logIndex) || log.logIndex < 0) return undefined
   const [topic, payerWord = '0x', second = '0x', ...more] = log.topics.map(lower)
   const address = lower(log.address)

@@ -1,8 +1,8 @@
 import { enoughOf, isMost, reachedBy } from '../agree.ts'
 import type { Hex } from '../hex.ts'
-import type { Told } from '../rpc.ts'
+import type { ProviderAnswer } from '../rpc.ts'
 import { blockCall, blockIn, type Chain } from './chain.ts'
-import type { Account } from './listener.ts'
+import type { AccountNonce } from './listener.ts'
 
 /**
  * How far the chain is safe and finalized, as far as enough providers say so. Nodes without such a block yet answer
@@ -26,18 +26,22 @@ export async function readAgreedNonces(
   { rpc, network }: Chain,
   accounts: readonly string[],
   after: number | 'latest' | 'pending',
-): Promise<Account[]> {
+): Promise<AccountNonce[]> {
   if (accounts.length === 0) return []
   const at = typeof after === 'string' ? after : `0x${after.toString(16)}`
   const calls = accounts.map((account) => ({ method: 'eth_getTransactionCount', params: [account, at] }))
-  const agreed = (told: readonly Told[]) => agreeOnNonces(accounts, told, network.witnessesMin)
-  const isEnough = (told: readonly Told[]) =>
+  const agreed = (told: readonly ProviderAnswer[]) => agreeOnNonces(accounts, told, network.witnessesMin)
+  const isEnough = (told: readonly ProviderAnswer[]) =>
     told.length >= enoughOf(rpc.providers, network.witnessesMin) &&
     agreed(told).filter(({ isWitnessed }) => isWitnessed).length === accounts.length
   return agreed(await rpc.askAll(calls, isEnough))
 }
 
-function agreeOnNonces(accounts: readonly string[], told: readonly Told[], witnessesMin: number): Account[] {
+function agreeOnNonces(
+  accounts: readonly string[],
+  told: readonly ProviderAnswer[],
+  witnessesMin: number,
+): AccountNonce[] {
   return accounts.flatMap((address, place) => {
     const nonces = told.flatMap(({ outcomes }) => {
       const outcome = outcomes[place]

@@ -1,14 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
+import type { Database, Transaction } from '../../database/db.ts'
 import type { Hex } from '../hex.ts'
 import * as rows from '../rows.ts'
-import { type Chain, readHead, readHeadNumber } from './chain.ts'
+import { type Block, type Chain, readHead, readHeadNumber } from './chain.ts'
 import { noteAgreement, noteDispute, noteLies } from './disputes.ts'
 import { readAgreedNonces, readFinality } from './finality.ts'
-import type { Account, Listener, Reached } from './listener.ts'
+import type { AccountNonce, Listener, Reached } from './listener.ts'
 import { turnBack } from './turn-back.ts'
-import { judge, readAccounts, type Verdict, type Wanted } from './witnesses.ts'
+import { type BlockVerdict, judge, readAccounts, type WantedBlock } from './witnesses.ts'
 
 /**
  * Follows one chain block by block. Blocks that were read are kept as a chain of hashes: the next block must name the
@@ -127,9 +128,9 @@ async function chooseFirst(chain: Chain, head: number): Promise<number | null> {
 async function readVerdicts(
   ctx: Context,
   chain: Chain,
-  wanted: readonly Wanted[],
+  wanted: readonly WantedBlock[],
   isHasty: boolean,
-): Promise<Verdict[]> {
+): Promise<BlockVerdict[]> {
   // If no provider can answer in time, the next read asks for less.
   paces.set(chain, Math.ceil(wanted.length / 2))
   const accounts = await readAccounts(chain, wanted, isHasty)
@@ -165,18 +166,18 @@ async function waitForNext(chain: Chain, { headNumber, headAgeSeconds }: rows.Fo
   return true
 }
 
-type Believed = Extract<Verdict, { kind: 'believed' }>
+type Believed = Extract<BlockVerdict, { kind: 'believed' }>
 
 /**
  * The blocks up to the first one that is not believed, does not follow its predecessor, or was reported by too few while
  * others may still report it; and that one.
  */
 function takeLinked(
-  read: readonly Verdict[],
+  read: readonly BlockVerdict[],
   tip: Hex | null,
   witnessesMin: number,
   isOverdue: boolean,
-): { linked: Believed[]; rest: Verdict | undefined } {
+): { linked: Believed[]; rest: BlockVerdict | undefined } {
   const linked: Believed[] = []
   let parent = tip
   for (const verdict of read) {
@@ -196,14 +197,14 @@ async function takeBlock(
   { network: { caip2: network, witnessesMin } }: Chain,
   { block, logs, toldBy, isDoubted }: Believed,
   listener: Listener,
-  nonces: readonly Account[],
+  nonces: readonly AccountNonce[],
 ): Promise<boolean> {
   const isTaken = await ctx.db.transaction(async (tx) => {
     await rows.lockFollower(tx, network)
     const tip = await rows.readTip(tx, network)
     // Another process was faster.
     if (tip && tip.hash !== block.parentHash) return false
-    await rows.insertBlock(tx, network, block, toldBy)
+    await insertBlock(tx, network, block, toldBy)
     const isWitnessed = toldBy.length >= witnessesMin
     await listener.onBlock(tx, block, logs, { isWitnessed, isDoubted, isAgain: false })
     if (nonces.length > 0) await listener.onNonces(tx, nonces)
@@ -216,9 +217,9 @@ async function takeBlock(
 }
 
 /**
- * Moves `safe` and `finalized` up to what was read and witnessed, or as far as one transaction should go. Blocks that too few providers reported are read
- * again first, and so are those that only one reported before they become safe, so that anything the first reading missed is
- * found before anybody relies on it.
+ * Moves `safe` and `finalized` up to what was read and witnessed, or as far as one transaction should go. Blocks that too
+ * few providers reported are read again first, and so are those that only one reported before they become safe. So
+ * anything that the first reading missed is found before a decision depends on it.
  */
 async function advance(
   ctx: Context,
@@ -233,7 +234,7 @@ async function advance(
   const finalizedSeen = Math.max(before.finalizedNumber, Math.min(seen?.finalized ?? 0, end))
   const safeSeen = Math.max(before.safeNumber, finalizedSeen, Math.min(seen?.safe ?? 0, end))
   const pace = paceOf(chain)
-  const lacking = await rows.listUnwitnessed(ctx.db, network, {
+  const lacking = await listUnwitnessed(ctx.db, network, {
     above: before.safeNumber,
     upTo: safeSeen,
     witnessesMin,
@@ -250,13 +251,13 @@ async function advance(
   const isLast = to.safe === safe && to.finalized === finalized
   const isChange = await ctx.db.transaction(async (tx) => {
     await rows.lockFollower(tx, network)
-    await rows.writeFinality(tx, network, to.safe, to.finalized)
+    await writeFinality(tx, network, to.safe, to.finalized)
     const isChanged = await listener.onFinality(tx, from, to, isLast)
     if (isChanged) crashPoint(ctx, 'finality-before-commit')
     return isChanged
   })
   if (isChange) crashPoint(ctx, 'finality-after-commit')
-  await rows.deleteBlocksBelow(ctx.db, network, to.finalized - blocksKept)
+  await deleteBlocksBelow(ctx.db, network, to.finalized - blocksKept)
   listener.onCommit()
   seen.isUnfinished = !isLast || (gap === undefined && safe < safeSeen)
   return seen.isUnfinished
@@ -313,7 +314,7 @@ async function readAgain(
     await ctx.db.transaction(async (tx) => {
       await rows.lockFollower(tx, network)
       // Another process may have turned back: reading a block again must not bring it back into the chain.
-      if (!(await rows.noteToldBy(tx, network, stored.hash, verdict.toldBy))) return
+      if (!(await noteToldBy(tx, network, stored.hash, verdict.toldBy))) return
       const { isDoubted } = verdict
       await listener.onBlock(tx, stored, verdict.logs, { isWitnessed, isDoubted, isAgain: true })
     })
@@ -331,6 +332,90 @@ export async function readBlocksAgain(
 ): Promise<void> {
   const network = chain.network.caip2
   const follower = await rows.readFollower(ctx.db, network)
-  const blocks = await rows.readBlocksByHash(ctx.db, network, hashes)
+  const blocks = await readBlocksByHash(ctx.db, network, hashes)
   if (follower && blocks.length > 0) await readAgain(ctx, chain, follower, blocks, listener)
+}
+
+/** Those of these blocks that are part of the chain and were not pruned, oldest first. */
+async function readBlocksByHash(
+  db: Database,
+  network: string,
+  hashes: readonly Hex[],
+): Promise<rows.StoredBlock[]> {
+  const found = await db.query<rows.BlockRow>(
+    'select * from blocks where network = $1 and hash = any($2) order by number',
+    [network, hashes],
+  )
+  return found.map(rows.toBlock)
+}
+
+/**
+ * Blocks that must be read again, oldest first: those that fewer than `witnessesMin` providers told, and up to the
+ * block that is about to become safe also those that only one told.
+ */
+async function listUnwitnessed(
+  db: Database,
+  network: string,
+  wanted: { above: number; upTo: number; witnessesMin: number; limit: number },
+): Promise<rows.StoredBlock[]> {
+  const found = await db.query<rows.BlockRow>(
+    `select * from blocks where network = $1 and number > $2
+       and cardinality(told_by) < case when number <= $3 then greatest(2, $4) else $4 end
+     order by number limit $5`,
+    [network, wanted.above, wanted.upTo, wanted.witnessesMin, wanted.limit],
+  )
+  return found.map(rows.toBlock)
+}
+
+/** Records who reported a block at a later reading. False if it is no longer part of the chain. */
+async function noteToldBy(
+  tx: Transaction,
+  network: string,
+  hash: Hex,
+  toldBy: readonly string[],
+): Promise<boolean> {
+  const told = await tx.query<{ number: string }>(
+    `with told as (
+       update blocks set told_by = $3 where network = $1 and hash = $2 returning number
+     ), head as (
+       update followers set witnesses = cardinality($3::text[])
+       where network = $1 and head_number = (select number from told)
+     )
+     select number from told`,
+    [network, hash, toldBy],
+  )
+  return told.length > 0
+}
+
+async function insertBlock(
+  tx: Transaction,
+  network: string,
+  block: Block,
+  toldBy: readonly string[],
+): Promise<void> {
+  await tx.query(
+    `with made as (
+       insert into blocks (network, number, hash, parent_hash, block_time, told_by) values ($1, $2, $3, $4, $5, $7)
+     )
+     update followers set head_number = $2, head_time = $5, base_fee = $6, head_seen_at = clock(),
+       witnesses = cardinality($7::text[]) where network = $1`,
+    [network, block.number, block.hash, block.parentHash, block.time, block.baseFee.toString(), toldBy],
+  )
+}
+
+async function deleteBlocksBelow(db: Database, network: string, number: number): Promise<void> {
+  await db.query('delete from blocks where network = $1 and number < $2', [network, number])
+}
+
+async function writeFinality(
+  tx: Transaction,
+  network: string,
+  safe: number,
+  finalized: number,
+): Promise<void> {
+  await tx.query('update followers set safe_number = $2, finalized_number = $3 where network = $1', [
+    network,
+    safe,
+    finalized,
+  ])
 }

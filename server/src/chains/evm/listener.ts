@@ -1,8 +1,8 @@
 import type { Transaction } from '../../database/db.ts'
 import type { Hex } from '../hex.ts'
-import type { Block, Log } from './chain.ts'
+import type { Block, ChainLog } from './chain.ts'
 
-export type Account = { readonly address: string; readonly nonce: number; readonly isWitnessed: boolean }
+export type AccountNonce = { readonly address: string; readonly nonce: number; readonly isWitnessed: boolean }
 
 type Reading = {
   /** Whether enough providers reported the block and its logs alike. */
@@ -21,7 +21,7 @@ export type Listener = {
   onBlock(
     tx: Transaction,
     block: Omit<Block, 'baseFee'>,
-    logs: readonly Log[],
+    logs: readonly ChainLog[],
     reading: Reading,
   ): Promise<void>
   /** Blocks that are no longer part of the chain, which now ends at `number`. */
@@ -32,7 +32,7 @@ export type Listener = {
    */
   accounts(isComplete: boolean): Promise<readonly string[]>
   /** The nonces of the accounts at the end of the chain that was read. */
-  onNonces(tx: Transaction, accounts: readonly Account[]): Promise<void>
+  onNonces(tx: Transaction, accounts: readonly AccountNonce[]): Promise<void>
   /** Whether anything waits for a block to become safe or finalized. */
   awaitsFinality(): Promise<boolean>
   /** How much of the way from one finality to another can be gone in one transaction. */

@@ -2,7 +2,7 @@ import { decodeErrorResult } from 'viem/utils'
 import { openBatcher } from '../../database/batch.ts'
 import { enoughOf, isMost } from '../agree.ts'
 import type { Hex } from '../hex.ts'
-import { RpcAnswerError, type RpcOutcome, RpcUnavailableError, type Told, unwrap } from '../rpc.ts'
+import { type ProviderAnswer, RpcAnswerError, type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
 import type { Chain } from './chain.ts'
 import { type Authorization, authorizationStateCalldata, transferCalldata } from './eip3009.ts'
 import { type Call, type CallResult, decodeAggregate, multicall, readManyParams } from './multicall.ts'
@@ -11,7 +11,7 @@ import { isUnfunded } from './refusals.ts'
 /**
  * Asks nodes how the token would treat a transfer now.
  *
- * Whoever sees a signature can send it, so nodes see one only in bytes that we have committed. For an ordinary wallet
+ * Anyone who sees a signature can send it, so nodes see one only in bytes that we have committed. For an ordinary wallet
  * the signature was checked here, and a node is asked only for what else decides: nonce, balance, pause, blacklist and
  * time. The code of a contract wallet has to run, so its transfer is simulated with the signature, as the transaction
  * that would be sent: the code can tell its gas, sender and price.
@@ -59,10 +59,10 @@ type Send = {
 const transfersPerCall = 100
 const callsInFlight = 4
 /** Reads are made from this address: nothing that is read depends on it. */
-const nobody = '0x0000000000000000000000000000000000000001'
+const reader = '0x0000000000000000000000000000000000000001'
 
 /** `headNumber` is how far the chain was followed. */
-export type Simulate = (
+export type SimulateTransfer = (
   transfer: SignedTransfer,
   inFlightUnits?: bigint,
   headNumber?: number | null,
@@ -72,7 +72,7 @@ export type Simulate = (
  * For `serve`: all transfers waiting at a moment are looked at in one call. Throws if no node answers, or if the nodes
  * contradict each other about a refusal.
  */
-export function openSimulate(chain: Chain, from: string): Simulate {
+export function openSimulate(chain: Chain, from: string): SimulateTransfer {
   const first = async (transfers: readonly Asked[]): Promise<Simulated[]> => {
     const outcomes = await chain.rpc.batch(callsFor(transfers, true))
     const checked = orNull(() => parse(transfers, outcomes))
@@ -115,8 +115,8 @@ export async function checkTransfers(
   if (transfers.length === 0) return []
   const { witnessesMin } = chain.network
   // Each provider's answers are looked at more than once, as those of others arrive.
-  const parsed = new Map<Told, Simulated[] | null>()
-  const parseOnce = (told: Told) => {
+  const parsed = new Map<ProviderAnswer, Simulated[] | null>()
+  const parseOnce = (told: ProviderAnswer) => {
     if (!parsed.has(told))
       parsed.set(
         told,
@@ -124,7 +124,7 @@ export async function checkTransfers(
       )
     return parsed.get(told) ?? null
   }
-  const agreed = (told: readonly Told[]) => {
+  const agreed = (told: readonly ProviderAnswer[]) => {
     const answers = told.flatMap((one) => {
       const answer = parseOnce(one)
       return answer ? [answer] : []
@@ -137,7 +137,7 @@ export async function checkTransfers(
     )
   }
   const enough = enoughOf(chain.rpc.providers, witnessesMin)
-  const isEnough = (told: readonly Told[]) => told.length >= enough && !agreed(told).includes(null)
+  const isEnough = (told: readonly ProviderAnswer[]) => told.length >= enough && !agreed(told).includes(null)
   return agreed(await chain.rpc.askAll(callsFor(transfers, withPending), isEnough))
 }
 
@@ -202,16 +202,16 @@ function agree(answers: readonly Simulated[], witnessesMin: number): Simulated |
 }
 
 /**
- * Whether the token refuses to pay an address. A refusal, which somebody reads, needs as many providers as the network
- * requires; if fewer answer and none of them refuses, that is enough: the transfer itself asks the token again.
+ * Whether the token refuses to pay an address. A refusal is shown to a person, so it needs as many providers as the network
+ * requires. If fewer answer and none of them refuses, that is enough: the transfer itself asks the token again.
  */
 export async function refusesToPay(chain: Chain, asset: string, address: Hex): Promise<boolean> {
   const { witnessesMin } = chain.network
   const call = { target: asset, callData: withAddress(isBlacklisted, address) }
-  const refused = (told: readonly Told[]) =>
+  const refused = (told: readonly ProviderAnswer[]) =>
     told.flatMap(({ outcomes }) => orNull(() => isTrue(decodeAggregate(unwrap<Hex>(outcomes[0]))[0])) ?? [])
   const told = await chain.rpc.askAll(
-    [{ method: 'eth_call', params: readManyParams([call], nobody, 'latest') }],
+    [{ method: 'eth_call', params: readManyParams([call], reader, 'latest') }],
     (some) => {
       const answers = refused(some)
       const enough = enoughOf(chain.rpc.providers, witnessesMin)
@@ -259,8 +259,8 @@ function callsFor(transfers: readonly SignedTransfer[], withPending: boolean) {
   const pending = transfers.flatMap((transfer) => stateCalls(transfer).slice(0, 1))
   const method = 'eth_call'
   return [
-    { method, params: readManyParams([...questionsAbout(transfers).values()], nobody, 'latest') },
-    ...(withPending ? [{ method, params: readManyParams(pending, nobody, 'pending') }] : []),
+    { method, params: readManyParams([...questionsAbout(transfers).values()], reader, 'latest') },
+    ...(withPending ? [{ method, params: readManyParams(pending, reader, 'pending') }] : []),
   ]
 }
 

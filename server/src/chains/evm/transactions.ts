@@ -1,6 +1,6 @@
 import { agree, enoughOf } from '../agree.ts'
 import type { Hex } from '../hex.ts'
-import { type RpcCall, type RpcOutcome, type Told, unwrap } from '../rpc.ts'
+import { type ProviderAnswer, type RpcCall, type RpcOutcome, unwrap } from '../rpc.ts'
 import type { Chain } from './chain.ts'
 import { topics } from './eip3009.ts'
 
@@ -76,7 +76,7 @@ async function readAgreed<Said>(
     parsed.set(outcome, fact ?? null)
     return fact ?? null
   }
-  const agreedAmong = (told: readonly Told[], needed: number) =>
+  const agreedAmong = (told: readonly ProviderAnswer[], needed: number) =>
     new Map(
       asked.flatMap((hash, i) => {
         const said = told.flatMap(({ provider, outcomes }) => {

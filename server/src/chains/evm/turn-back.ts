@@ -1,5 +1,7 @@
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
+import type { Transaction } from '../../database/db.ts'
+import type { Hex } from '../hex.ts'
 import * as rows from '../rows.ts'
 import type { Chain } from './chain.ts'
 import { noteDispute, noteLies } from './disputes.ts'
@@ -10,8 +12,8 @@ import { judge, readHeaders } from './witnesses.ts'
 const stepBack = 32
 
 /**
- * Steps back to the last block that the chain still has. What is safe is given up only if enough providers have another
- * block in its place; above that, one provider is enough if no other contradicts it. The lowest stored block is never
+ * Steps back to the last block that the chain still has. A safe block is given up only if enough providers have another
+ * in its place; above that, one provider is enough if no other contradicts it. The lowest stored block is never
  * given up: reading continues from what is left, so that no block is skipped.
  */
 export async function turnBack(
@@ -84,7 +86,7 @@ async function giveUpAbove(
     await rows.lockFollower(tx, network)
     // Another process was faster.
     if ((await rows.readTip(tx, network))?.hash !== tip.hash) return false
-    const orphaned = await rows.deleteBlocksAbove(tx, network, number)
+    const orphaned = await deleteBlocksAbove(tx, network, number)
     if (orphaned.length > 0) await listener.onOrphaned(tx, orphaned, number)
     tx.afterCommit(() => noteReorganisation(ctx, chain, number, orphaned.length))
     crashPoint(ctx, 'orphan-before-commit')
@@ -93,4 +95,13 @@ async function giveUpAbove(
   if (isTurned) crashPoint(ctx, 'orphan-after-commit')
   listener.onCommit()
   return true
+}
+
+/** Removes the blocks above a number and returns their hashes, which are no longer part of the chain. */
+async function deleteBlocksAbove(tx: Transaction, network: string, number: number): Promise<Hex[]> {
+  const deleted = await tx.query<{ hash: Hex }>(
+    'delete from blocks where network = $1 and number > $2 returning hash',
+    [network, number],
+  )
+  return deleted.map(({ hash }) => hash)
 }

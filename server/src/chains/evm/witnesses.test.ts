@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Log, ToldBlock } from './chain.ts'
+import type { ChainLog, ToldBlock } from './chain.ts'
 import { type Account, judge } from './witnesses.ts'
 
 const word = (digit: string) => `0x${digit.repeat(64)}` as const
@@ -13,7 +13,7 @@ function block(hash: string, header: Record<string, unknown> = {}): ToldBlock {
   return { number: 7, hash: name, parentHash: word('0'), time: new Date(0), baseFee: 1n, header: raw }
 }
 
-function log(data: string, logIndex = 0): Log {
+function log(data: string, logIndex = 0): ChainLog {
   return {
     address: token,
     topics: [word('1')],
@@ -31,7 +31,7 @@ const account = (provider: string, told: ToldBlock | null, logs: Account['logs']
 })
 const liars = (accounts: readonly Account[], witnessesMin = 2) =>
   judge(accounts, witnessesMin).lies.map(({ provider }) => provider)
-/** Who is believed, or why nobody is. */
+/** Which provider is believed, or why none is. */
 function outcome(accounts: readonly Account[], witnessesMin = 2): string {
   const verdict = judge(accounts, witnessesMin)
   return verdict.kind === 'believed' ? verdict.toldBy.join() : verdict.kind

@@ -1,7 +1,7 @@
 import { enoughOf, isMost } from '../agree.ts'
 import type { Hex } from '../hex.ts'
-import type { RpcOutcome, Told } from '../rpc.ts'
-import { blockCall, blockIn, type Chain, type Log, logsCall, type ToldBlock, toLogs } from './chain.ts'
+import type { ProviderAnswer, RpcOutcome } from '../rpc.ts'
+import { blockCall, blockIn, type Chain, type ChainLog, logsCall, type ToldBlock, toLogs } from './chain.ts'
 import { topics } from './eip3009.ts'
 import { canContain, isGenuine } from './header.ts'
 
@@ -11,8 +11,8 @@ import { canContain, isGenuine } from './header.ts'
  *   lag     a provider does not have the block or its logs yet, or has no logs where another one does: it does not count
  *   fork    providers have different blocks at one height. Above `safe` that is a reorganisation, and we wait
  *   lie     a header that does not hash to its name, or a log that its block's bloom filter excludes. That is proven, so
- *           the provider does not count. Where enough others agree, whoever contradicts them about the logs of a block
- *           has lied too
+ *           the provider does not count. Where enough others agree, a provider that contradicts them about the logs of a
+ *           block has lied too
  *   dispute providers contradict each other and nothing proves who lies: neither is believed. Two of four prove nothing:
  *           it takes most of those who answer
  */
@@ -20,16 +20,16 @@ export type Account = {
   readonly provider: string
   readonly block: ToldBlock | null
   /** Null if the provider does not have them. */
-  readonly logs: readonly Log[] | null
+  readonly logs: readonly ChainLog[] | null
 }
 
 export type Lie = { readonly provider: string; readonly what: string }
 
-export type Verdict = { readonly lies: readonly Lie[] } & (
+export type BlockVerdict = { readonly lies: readonly Lie[] } & (
   | {
       readonly kind: 'believed'
       readonly block: ToldBlock
-      readonly logs: readonly Log[]
+      readonly logs: readonly ChainLog[]
       /** Who reported this. Fewer than `witnessesMin` if the others are silent or lag. */
       readonly toldBy: readonly string[]
       /** Whether others answered but do not have the block yet. */
@@ -43,7 +43,7 @@ export type Verdict = { readonly lies: readonly Lie[] } & (
 )
 
 /** Decides what to believe about one block from the accounts of the providers, in the order of the setting. */
-export function judge(accounts: readonly Account[], witnessesMin: number): Verdict {
+export function judge(accounts: readonly Account[], witnessesMin: number): BlockVerdict {
   const lies: Lie[] = []
   const known = accounts.flatMap(({ block, ...account }) => (block ? { ...account, block } : []))
   const genuine = dropForged(known, lies)
@@ -88,10 +88,10 @@ function isDecided(count: number, answered: number, witnessesMin: number): boole
   return witnessesMin === 1 || isMost(count, answered, witnessesMin)
 }
 
-const texts = new WeakMap<readonly Log[], string>()
+const texts = new WeakMap<readonly ChainLog[], string>()
 
 /** Logs as one text, to compare what providers report. */
-function textOf(logs: readonly Log[]): string {
+function textOf(logs: readonly ChainLog[]): string {
   const text = texts.get(logs) ?? JSON.stringify(logs)
   texts.set(logs, text)
   return text
@@ -120,7 +120,7 @@ function groupBySize<Item extends { readonly logs: readonly unknown[] | null }>(
 }
 
 /** A block to read: by number, and by hash where it is known. */
-export type Wanted = { readonly number: number; readonly hash: Hex | null }
+export type WantedBlock = { readonly number: number; readonly hash: Hex | null }
 
 /**
  * Reads blocks and the logs of our tokens in them from every provider. Usually that is one request each; where the
@@ -128,7 +128,7 @@ export type Wanted = { readonly number: number; readonly hash: Hex | null }
  */
 export async function readAccounts(
   chain: Chain,
-  wanted: readonly Wanted[],
+  wanted: readonly WantedBlock[],
   isHasty: boolean,
 ): Promise<readonly (readonly Account[])[]> {
   const { rpc, network } = chain
@@ -138,7 +138,7 @@ export async function readAccounts(
     ...(hash ? [logsCall(chain, hash, logTopics)] : []),
   ])
   const starts = calls.map((_, i) => calls.slice(0, i).reduce((sum, { length }) => sum + length, 0))
-  const toAccounts = (told: readonly Told[]) =>
+  const toAccounts = (told: readonly ProviderAnswer[]) =>
     wanted.map(({ hash }, i) =>
       inOrder(told, rpc.providers).map(({ provider, outcomes }) => {
         const start = starts[i] ?? 0
@@ -148,7 +148,7 @@ export async function readAccounts(
       }),
     )
   const enough = enoughOf(rpc.providers, network.witnessesMin)
-  const isTold = (told: readonly Told[]) =>
+  const isTold = (told: readonly ProviderAnswer[]) =>
     told.length >= enough &&
     toAccounts(told).every((accounts) => isWitnessed(judge(accounts, network.witnessesMin), enough))
   const first = toAccounts(await rpc.askAll(calls.flat(), isHasty ? isTold : undefined))
@@ -188,14 +188,14 @@ export async function readHeaders(
   )
 }
 
-function isWitnessed(verdict: Verdict, enough: number): boolean {
+function isWitnessed(verdict: BlockVerdict, enough: number): boolean {
   return verdict.kind === 'believed' && verdict.toldBy.length >= enough
 }
 
 /** An answer is looked at whenever another one arrives. Reading its logs once is enough. */
-const logsRead = new WeakMap<RpcOutcome, Log[]>()
+const logsRead = new WeakMap<RpcOutcome, ChainLog[]>()
 
-function logsIn(outcome: RpcOutcome | undefined): Log[] | null {
+function logsIn(outcome: RpcOutcome | undefined): ChainLog[] | null {
   if (!outcome || 'error' in outcome || !Array.isArray(outcome.result)) return null
   const logs = logsRead.get(outcome) ?? toLogs(outcome.result)
   logsRead.set(outcome, logs)
@@ -208,6 +208,6 @@ function mostTold(accounts: readonly Account[]): Hex | null {
   return groups[0]?.[0] ?? null
 }
 
-function inOrder(told: readonly Told[], providers: readonly string[]): readonly Told[] {
+function inOrder(told: readonly ProviderAnswer[], providers: readonly string[]): readonly ProviderAnswer[] {
   return told.toSorted((a, b) => providers.indexOf(a.provider) - providers.indexOf(b.provider))
 }

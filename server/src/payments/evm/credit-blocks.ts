@@ -1,4 +1,4 @@
-import type { Chain, Log } from '../../chains/evm/chain.ts'
+import type { Chain, ChainLog } from '../../chains/evm/chain.ts'
 import { type NonceEvent, readTransfers } from '../../chains/evm/eip3009.ts'
 import type { Listener } from '../../chains/evm/listener.ts'
 import { readTransactions, type SentTransaction } from '../../chains/evm/transactions.ts'
@@ -237,7 +237,7 @@ type ByAsset = {
   canceled: (NonceEvent & { asset: Hex })[]
 }
 
-function readByAsset(logs: readonly Log[]): ByAsset {
+function readByAsset(logs: readonly ChainLog[]): ByAsset {
   const result: ByAsset = { authorized: [], plain: [], usedOnly: [], canceled: [] }
   for (const [asset, group] of Map.groupBy(logs, ({ address }) => address)) {
     const { authorized, plain, usedOnly, canceled } = readTransfers(group)

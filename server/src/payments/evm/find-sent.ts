@@ -1,4 +1,4 @@
-import type { Block, Chain, Log } from '../../chains/evm/chain.ts'
+import type { Block, Chain, ChainLog } from '../../chains/evm/chain.ts'
 import { readTransfers } from '../../chains/evm/eip3009.ts'
 import { readInclusion } from '../../chains/evm/transactions.ts'
 import { judge, readAccounts } from '../../chains/evm/witnesses.ts'
@@ -49,7 +49,7 @@ async function lookFor(ctx: Context, chain: Chain, sent: SentTransfer): Promise<
   return refusal
 }
 
-function judgeTransfers(logs: readonly Log[], block: Block, sent: SentTransfer): SentLookUp {
+function judgeTransfers(logs: readonly ChainLog[], block: Block, sent: SentTransfer): SentLookUp {
   const { plain, authorized } = readTransfers(logs)
   const isOurs = ({ transactionHash }: { transactionHash: Hex }) => transactionHash === sent.transaction
   const moved = plain.filter(isOurs)

@@ -2,7 +2,7 @@ import { showEvmAddress } from '../../chains/evm/address.ts'
 import type { Chain } from '../../chains/evm/chain.ts'
 import { digest } from '../../chains/evm/eip3009.ts'
 import { recoverSigner } from '../../chains/evm/recover.ts'
-import type { SignedTransfer, Simulate } from '../../chains/evm/simulate.ts'
+import type { SignedTransfer, SimulateTransfer } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
 import type { EvmPayment, Payment } from '../payload.ts'
 import type { KnownOfPayer, Offer, Verified } from '../rail.ts'
@@ -17,7 +17,7 @@ const remainingSecondsMin = 10
 
 export type EvmVerifier = {
   readonly chain: Chain
-  readonly simulate: Simulate
+  readonly simulate: SimulateTransfer
   readonly hasCode: HasCode
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Store } from '@farthing/sdk'
-import { addNodeRecords } from '../../../src/chains/node-rows.ts'
+import { addNodeRecords } from '../../../src/chains/record-nodes.ts'
 import { newId } from '../../../src/ids.ts'
 import { setOperator } from '../../../src/members/operators.ts'
 import { listStoreMembers } from '../../../src/members/rows.ts'

@@ -1,5 +1,5 @@
 import type { StoreCheckout } from '@farthing/sdk'
-import type { Block, Log } from '../../../src/chains/evm/chain.ts'
+import type { Block, ChainLog } from '../../../src/chains/evm/chain.ts'
 import { readAccounts } from '../../../src/chains/evm/witnesses.ts'
 import type { Hex } from '../../../src/chains/hex.ts'
 import type { NewClaim } from '../../../src/checkouts/claim.ts'
@@ -100,7 +100,7 @@ export async function untilBlocked(db: Database): Promise<void> {
 export async function readInclusion(
   shop: Driven,
   blockNumber: number,
-): Promise<{ block: Block; logsOf: (payment: Prepared) => Log[]; logs: readonly Log[] }> {
+): Promise<{ block: Block; logsOf: (payment: Prepared) => ChainLog[]; logs: readonly ChainLog[] }> {
   const { chain } = shop.engine
   const [[account] = []] = await readAccounts(chain, [{ number: blockNumber, hash: null }], false)
   if (!account?.block || !account.logs) throw new Error(`block ${blockNumber} does not exist`)

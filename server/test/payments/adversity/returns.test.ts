@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Block, Log } from '../../../src/chains/evm/chain.ts'
+import type { Block, ChainLog } from '../../../src/chains/evm/chain.ts'
 import { claimAuthorizations } from '../../../src/checkouts/claim.ts'
 import { reviewCheckouts } from '../../../src/checkouts/review.ts'
 import type { Transaction } from '../../../src/database/db.ts'
@@ -22,7 +22,7 @@ const rounds = trials(2, 50)
 const within = (work: (tx: Transaction) => Promise<void>) => db.transaction(work)
 
 /** Payments settled in one block, which the chain keeps: only the listener hears of the changes made to it here. */
-async function settle(): Promise<{ payments: Prepared[]; block: Block; logs: readonly Log[] }> {
+async function settle(): Promise<{ payments: Prepared[]; block: Block; logs: readonly ChainLog[] }> {
   const payments = await shop.prepare(perBlock)
   const answers = await shop.present(payments)
   await shop.send()
@@ -38,7 +38,7 @@ async function assertAll(payments: readonly Prepared[], status: string): Promise
 }
 
 /** The same transactions in another block, behind others: the same logs at other indexes. */
-function move(block: Block, logs: readonly Log[]): { block: Block; logs: readonly Log[] } {
+function move(block: Block, logs: readonly ChainLog[]): { block: Block; logs: readonly ChainLog[] } {
   const hash = newNonce()
   return {
     block: { ...block, hash },
@@ -47,7 +47,7 @@ function move(block: Block, logs: readonly Log[]): { block: Block; logs: readonl
 }
 
 const orphan = (block: Block) => within((tx) => listener.onOrphaned(tx, [block.hash], block.number - 1))
-const include = ({ block, logs }: { block: Block; logs: readonly Log[] }) =>
+const include = ({ block, logs }: { block: Block; logs: readonly ChainLog[] }) =>
   within((tx) => listener.onBlock(tx, block, logs, { isWitnessed: true, isDoubted: false, isAgain: false }))
 
 /** Marks them dead, as if that were proven. */

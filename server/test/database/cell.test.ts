@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkCell } from '../../src/database/cell-rows.ts'
+import { checkCell } from '../../src/database/cell.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { SchemaError } from '../../src/database/schema.ts'
 import { freshDatabase, openAs } from '../support/database.ts'
