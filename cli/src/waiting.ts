@@ -1,12 +1,12 @@
 import type { Waiting } from '@farthing/sdk/pay'
 import type { Terminal } from './terminal.ts'
 
-/** Most answers are there within a second or two. Whoever waits longer is told why. */
+/** Most answers are there within a second or two. After that, the person is told why it takes longer. */
 const silentMs = 3_000
 
 /**
  * Tells people what `pay` waits for: a few seconds after it begins, and again when the reason changes. If nothing is
- * signed and nobody listens at the address, it gives up at that point, because there is nothing to wait for.
+ * signed and no server listens at the address, it gives up at that point, because there is nothing to wait for.
  */
 export function openWaiting(terminal: Terminal, host: string) {
   const giveUp = new AbortController()
@@ -68,7 +68,7 @@ function reasonOf(host: string, isSigned: boolean, last: Waiting | null): string
 
 function causeOf(host: string, last: Waiting | null): string {
   if (last === null) return `Waiting for an answer from ${host}.`
-  if (last.status === null) return `Nobody answers at ${host}.`
+  if (last.status === null) return `No server answers at ${host}.`
   if (last.detail !== null) return `Waiting: ${last.detail}`
   return last.status === 202
     ? 'Waiting: the payment is being settled.'

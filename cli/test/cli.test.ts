@@ -236,9 +236,9 @@ test('with nobody there, pay says so within seconds, and whether anything is sig
   const { code, err } = await run(['pay', nowhere + unsigned, '--yes', '--text'], wallet)
   const ms = performance.now() - begun
   assert.equal(code, 1)
-  assert.match(err, /Nobody answers at 127\.0\.0\.1:\d+\.[\s\S]*Nothing was signed/)
+  assert.match(err, /No server answers at 127\.0\.0\.1:\d+\.[\s\S]*Nothing was signed/)
   await until('it says what it waits for', async () => resumed.ran.err !== '')
-  assert.match(resumed.ran.err, /Nobody answers at [\s\S]*signed and kept/)
+  assert.match(resumed.ran.err, /No server answers at [\s\S]*signed and kept/)
   // Three seconds, and the start of a process on a busy machine. If it did not give up, it would take two minutes.
   assert(ms < 60_000, `after ${ms} ms`)
   resumed.child.kill('SIGINT')

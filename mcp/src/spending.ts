@@ -5,7 +5,7 @@ import { join } from 'node:path'
 /**
  * What was spent today, in a file for each day (UTC) to which lines are only added. A payment's line is on disk before
  * the payment is signed, so a crash or a restart can forget none of it. It stays even if the payment is then refused:
- * until its window ends, whoever holds a signature could use it.
+ * until its window ends, any holder of the signature could use it.
  *
  * Several servers may share the folder. Appending puts their lines in one order that all of them see. A payment is
  * within the limit if the sum up to its own line is; one that is not withdraws its line and is not signed.

@@ -19,7 +19,7 @@ const signed: readonly (Step | Trouble | null)[] = ['settling', 'offline', 'unav
 
 const isUnderWay = (state: typeof shown) => asking.includes(state) || signed.includes(state)
 
-/** A step hides every way to pay, so that nobody pays twice; a trouble leaves them visible. */
+/** A step hides every way to pay, so that the buyer does not pay twice; a trouble leaves them visible. */
 export function show(state: Step | Trouble | null): void {
   shown = state
   const isStep = isUnderWay(state)

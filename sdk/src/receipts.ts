@@ -6,7 +6,7 @@ import type { Signed } from './wire.ts'
  * 1. The key is named `did:web:HOST#KEY`, and HOST must be the host of the paid URL. Otherwise anyone could sign receipts
  *    for anyone's checkouts.
  * 2. The fields are compared with what the caller expects. Anyone can sign for their own host, so a caller that knows
- *    the paid URL must expect it as `resourceUrl`. Whoever wrote the receipt chose HOST: it is asked for nothing before.
+ *    the paid URL must expect it as `resourceUrl`. The receipt's author chose HOST, so no request goes there before.
  * 3. HOST publishes its keys at https://HOST/.well-known/did.json. That document is fetched, or given for use offline.
  * 4. The signature must be that key's, over exactly these bytes.
  *

@@ -4,8 +4,8 @@ import { FarthingError } from './errors.ts'
 import type { PreparedRefund } from './wire.ts'
 
 /**
- * A refund leaves the store's own wallet, so whoever has taken over the server must not be able to choose where it goes,
- * or how much. Before anything is signed, every field of what the server asks for is compared with what the caller
+ * A refund leaves the store's own wallet, so an attacker who has taken over the server must not be able to choose where
+ * it goes, or how much. Before anything is signed, every field of what the server asks for is compared with what the caller
  * wants and with what this package knows about the token, and the wallet signs a copy that is built here.
  */
 

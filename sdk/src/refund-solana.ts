@@ -12,7 +12,7 @@ const refundMemo = /^0x66746872[0-9a-f]{56}$/
 /**
  * Reads a transaction that the server wants the store's wallet to sign, byte by byte. Throws a `RefundMismatch` unless it
  * is one transfer of exactly this amount from the wallet to the recipient, in a token that this package knows, with
- * somebody else paying the fee, and nothing else. Returns its bytes.
+ * another account paying the fee, and nothing else. Returns its bytes.
  */
 export async function checkRefundTransaction(
   { refund, transaction }: { readonly refund: Refund; readonly transaction: string },
@@ -32,7 +32,7 @@ export async function checkRefundTransaction(
   const { bytes, message } = read(transaction)
   const [feePayer, ...signers] = message.signers
   need('signers', from, signers.join(', '))
-  if (feePayer === from) throw new RefundMismatch('fee payer', 'somebody else than the wallet', from)
+  if (feePayer === from) throw new RefundMismatch('fee payer', 'an account other than the wallet', from)
 
   const [transfer, ...more] = message.instructions.filter(({ program }) => program === tokenProgram)
   if (!transfer || more.length > 0)

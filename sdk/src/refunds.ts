@@ -1,7 +1,7 @@
 import type { Finality } from './wire.ts'
 
 /**
- * REQUESTED: nobody has signed it yet. SIGNED: the wallet's signature is here. SENT: a transaction is on its way.
+ * REQUESTED: not signed yet. SIGNED: the wallet's signature is here. SENT: a transaction is on its way.
  * COMPLETED: its transfer is on the chain. DECLARED: the store says that it paid in a way that cannot be proven.
  */
 export type RefundStatus = 'REQUESTED' | 'SIGNED' | 'SENT' | 'COMPLETED' | 'DECLARED' | 'FAILED' | 'CANCELED'
@@ -34,7 +34,7 @@ export type Refund = {
   finality: Finality | null
   /** Why it failed, or why it is not done yet. */
   failure: string | null
-  /** Whether it was canceled, but what was handed out to be signed could still move money. */
+  /** Whether it was canceled while a signature for it could still move money. */
   isCanceling: boolean
   /** What the store says about a payment that cannot be proven. Absent unless DECLARED. */
   declared?: string
@@ -58,7 +58,7 @@ export type RefundClaim = {
 export type CreateRefund = {
   /** Integer amount in the asset's smallest unit. Default: all that is left of the payment. */
   amount?: string
-  /** Default: whoever signed the payment. Only a member of the store can choose another. */
+  /** Default: the payer. Only a member of the store can choose another. */
   recipient?: string
   /** What the buyer reads about it, in plain text of up to 500 bytes. */
   reason?: string

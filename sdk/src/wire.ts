@@ -204,7 +204,7 @@ export type Wallet = {
   confirmationRequired: boolean
   /** Whether the wallet is used only once its holder has proven it: it is new to a cell that shares a directory with others. */
   proofRequired: boolean
-  /** When the wallet's holder proved by a signature that it belongs to this store; null if nobody has. */
+  /** When the wallet's holder proved by a signature that it belongs to this store; null if not proven. */
   provenAt: string | null
   /** Whether the wallet is also paid by other means than this deployment, as the store says. */
   sharedElsewhere: boolean
@@ -331,7 +331,7 @@ export type Actor = {
   name: string | null
 }
 
-/** Somebody who acts for the store, as they appear in events. */
+/** A person or program that acts for the store, as it appears in events. */
 export type Member = { id: string; name: string; role: 'owner' | 'manager' | 'developer' | 'viewer' }
 
 export type EventObject =

@@ -37,7 +37,7 @@ function openStandardOutput(): DestinationStream {
 
 /** A write for every line takes about a twentieth of the processor time of a busy `serve`. */
 const blockCharacters = 8_192
-/** How long a line may wait for others. A process that is killed loses what was waiting, and nothing else does. */
+/** How long a line may wait for others. A process that is killed loses the lines that wait, and nothing else does. */
 const blockMs = 200
 
 /**

@@ -132,7 +132,7 @@ function paymentMetrics(registers: Registry[]) {
     }),
     refunds: new Counter<'network' | 'outcome'>({
       name: 'farthing_refunds_total',
-      help: 'Refunds by outcome: completed (a block shows its transfer), failed (signed, and can never be paid), canceled (what was handed out to be signed is worthless), reorged (its block was replaced). One that was reorged is completed again.',
+      help: 'Refunds by outcome: completed (a block shows its transfer), failed (signed, and can never be paid), canceled (a signature for it would be worthless), reorged (its block was replaced). One that was reorged is completed again.',
       labelNames: ['network', 'outcome'],
       registers,
     }),

@@ -241,8 +241,8 @@ export function findLive({
 }
 
 /**
- * Why a network must not use this node, or null. Whoever is on the way to a node reached without TLS can change what it
- * says about real money, so that way must not leave the operator's own network.
+ * Why a network must not use this node, or null. Without TLS, any machine between us and the node can change its answers
+ * about real money, so such a connection must not leave the operator's own network.
  */
 export function findNodeMistake(
   { mode, name }: Pick<AnyNetwork<Asset>, 'mode' | 'name'>,

@@ -28,7 +28,7 @@ export const problems = {
   scope_required: [
     403,
     'The key may not do this',
-    'Use a key that has this scope, or ask whoever manages the store’s keys for one.',
+    'Use a key that has this scope, or ask the person who manages the store’s keys for one.',
   ],
   address_not_allowed: [
     403,
@@ -115,7 +115,7 @@ export const problems = {
   refund_exceeds_payment: [
     409,
     'Less than that is left of the payment',
-    'See detail for what is left. Refunds that are on their way count, and canceled ones until what was handed out for them has expired.',
+    'See detail for the remainder. Refunds that are on their way count, and so do canceled ones until a signature for them would have expired.',
   ],
   refund_in_progress: [
     409,
@@ -140,7 +140,7 @@ export const problems = {
   recipient_needs_member: [
     403,
     'A key cannot choose who receives a refund',
-    'Leave out the recipient: the money goes back to whoever signed the payment. To send it elsewhere, a member of the store names or confirms the address in the console.',
+    'Leave out the recipient: the money goes back to the payer. To send it elsewhere, a member of the store names or confirms the address in the console.',
   ],
   payment_in_progress: [
     409,

@@ -44,8 +44,8 @@ const failureRestMs = 1_000
 const answersKeptHours = 48
 const answersPerRun = 5_000
 /**
- * A report that has to tell the directory everything takes as long as there are wallets. A second one beside it would see
- * a gap in the count, as if a copy of the database ran, and tell everything again, which takes long enough for the next.
+ * A full report to the directory takes longer the more wallets there are. A second one at the same time would see a gap
+ * in the count, as if a copy of the database ran, and report everything again, which takes long enough for the next.
  * If a process dies in between, the cell is silent for this long, so it is well below `quietMinutes`.
  */
 const reportLeaseSeconds = 300

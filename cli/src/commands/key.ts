@@ -2,7 +2,7 @@ import type { ApiKey, ApiKeySecret, KeyPreset, Scope } from '@farthing/sdk'
 import { type Call, type Command, clientOf, countOf, take, textOf } from '../command.ts'
 import { good, type Terminal, timeOf } from '../terminal.ts'
 
-/** The store's API keys. A key is named by its id, or by its whole text, of which only the id is used. */
+/** The store's API keys. A key is named by its id, or by its whole text; only the id is used. */
 export const keyCommands: readonly Command[] = [
   {
     name: 'key create',

@@ -7,7 +7,7 @@ import { openWallet } from '../open-wallet.ts'
 import { bad, good, paint, type Terminal, wrap } from '../terminal.ts'
 import { openWaiting } from '../waiting.ts'
 
-/** The default limit when nobody is asked. A person who sees and confirms the amount needs no limit. */
+/** The default limit without a prompt. A person who sees and confirms the amount needs no limit. */
 const maxUnasked = '1.00'
 const maxAsked = '999999999999999'
 const exitCodes = { paid: 0, refused: 1, pending: 3 } as const
@@ -71,7 +71,7 @@ export const payCommand: Command = {
         if (!waiting.signal.aborted) throw error
         throw new FarthingError({
           code: 'no_answer',
-          detail: `Nobody answers at ${host}. Is Farthing running there, and is the URL right? Nothing was signed.`,
+          detail: `No server answers at ${host}. Is Farthing running there, and is the URL right? Nothing was signed.`,
         })
       })
       .finally(waiting.stop)
@@ -133,12 +133,12 @@ function tell(terminal: Terminal, result: PayResult, isSigned: boolean): string[
   }
 }
 
-/** What is certain. Whether a signature that somebody else has was used, only the chain can say. */
+/** What is certain. Only the chain can say whether a signature that the server has was used. */
 function afterRefusal({ charged, signedUntil }: PayResult & { outcome: 'refused' }): string {
   if (charged !== null)
     return 'Your money arrived but did not complete the checkout. Do not pay again; contact the store.'
   if (signedUntil === null) return 'Nothing was signed or charged.'
   return Date.parse(signedUntil) > Date.now()
-    ? `Whoever runs the checkout has your signature and could use it until ${signedUntil}. Do not pay in another way before that. The same command submits the same signature again.`
+    ? `The server has your signature and could use it until ${signedUntil}. Do not pay in another way before that. The same command submits the same signature again.`
     : 'The signature has expired. If this was not your own Farthing, see whether your wallet has paid before you sign again.'
 }

@@ -17,7 +17,7 @@ import { keptRefundsIn } from '../kept.ts'
 import { openWallet } from '../open-wallet.ts'
 import { bad, good, paint, type Terminal, wrap } from '../terminal.ts'
 
-/** About what a network needs until a transfer is safe. Whoever waits longer reads it later. */
+/** About the time that a network needs until a transfer is safe. The outcome can be read later too. */
 const waitMs = 120_000
 const exitCodes: Readonly<Partial<Record<RefundStatus, number>>> = {
   FAILED: 1,
@@ -67,7 +67,7 @@ export const refundCommands: readonly Command[] = [
       const refund = await clientOf(settings).refunds.cancel(positionals[0] ?? '')
       terminal.show(refund, () => [
         refund.isCanceling
-          ? `${paint('yellow', '…')} It will be canceled once what was handed out to be signed has expired.`
+          ? `${paint('yellow', '…')} It will be canceled once a signature for it would have expired.`
           : good('Canceled'),
       ])
       return undefined
@@ -214,7 +214,7 @@ async function readKey(file: string): Promise<string> {
 
 /**
  * Before anything is created, so that a script that forgot an option leaves nothing behind. Without a person who looks at
- * them, amount and recipient must be the caller's own: the server may be anybody's by now.
+ * them, amount and recipient must be the caller's own: an attacker may control the server by now.
  */
 function refuseUnasked(call: Call): void {
   if (!call.values.yes && !call.terminal.isInteractive)
@@ -236,7 +236,7 @@ async function signAndShow(
   const { terminal, values } = call
   const recipient = textOf(call, 'to') ?? refund.recipient
   if (recipient === null)
-    throw new UsageError('Nobody has said yet who receives it: farthing refund claim asks the buyer.')
+    throw new UsageError('It has no recipient yet: farthing refund claim asks the buyer for one.')
   const asset = knownAssetOf(refund)
   const wanted = textOf(call, 'amount')
   const amount = wanted === undefined ? refund.amount : unitsOf(wanted, refund)

@@ -42,7 +42,7 @@ export const verifyCommand: Command = {
     }
     const options = { expect, ...(did !== undefined && { did }) }
     const asReceipt = await verifyReceipt(signed, options)
-    // Whatever is not a receipt may be an offer; a receipt that fails must not be tried as anything else.
+    // A text that is not a receipt may be an offer; a receipt that fails must not be tried as anything else.
     const isReceipt = asReceipt.isValid || asReceipt.code !== 'malformed'
     const result = isReceipt ? asReceipt : await verifyOffer(signed, options)
     terminal.show({ kind: isReceipt ? 'receipt' : 'offer', ...result }, () => tell(terminal, result))
@@ -141,7 +141,7 @@ function tell(terminal: Terminal, result: Result): string[] {
     '',
     `  ${wrap(`It proves: at that time, ${host} stated that this payment paid this checkout and was as final as the store requires.`)}`,
     '',
-    `  ${wrap('It does not prove that whoever shows it is the payer, that anything was delivered, or that the money was not returned. To see whether the chain has kept the payment, look up the transaction.')}`,
+    `  ${wrap('It does not prove that the person who shows it is the payer, that anything was delivered, or that the money was not returned. To see whether the chain has kept the payment, look up the transaction.')}`,
   ]
 }
 

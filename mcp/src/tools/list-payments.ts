@@ -7,7 +7,7 @@ import type { Settings } from '../settings.ts'
 /** A model reads all of it. */
 const paymentsMax = 50
 
-/** The store's side, for whoever has the store's key in the environment. */
+/** The store's side, for users who have the store's key in the environment. */
 export function addListPayments(server: McpServer, { urls }: Settings, apiKey: string): void {
   const [baseUrl = ''] = urls
   const client = createClient({ apiKey, baseUrl })

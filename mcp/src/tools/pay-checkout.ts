@@ -80,7 +80,7 @@ async function refuseDay(
   )
 }
 
-/** The result without the signed payment, which is worth money to whoever reads it. */
+/** The result without the signed payment, which is worth money to any reader. */
 function tell(result: PayResult): CallToolResult {
   switch (result.outcome) {
     case 'paid': {
@@ -107,5 +107,5 @@ function tell(result: PayResult): CallToolResult {
 function adviceFor({ charged, signedUntil }: PayResult & { outcome: 'refused' }): string {
   if (charged !== null) return 'The money arrived. Do not pay again; contact the store.'
   if (signedUntil === null) return 'Nothing was signed or charged.'
-  return `Whoever runs the checkout has the signature and could use it until ${signedUntil}. Don't pay in another way before that; calling pay_checkout again submits the same signature.`
+  return `The server has the signature and could use it until ${signedUntil}. Don't pay in another way before that; calling pay_checkout again submits the same signature.`
 }

@@ -1,10 +1,10 @@
 /**
  * Keeps a screen current. The server says that something happened in the store; the screen is loaded again and takes the
- * place of the old one, unless somebody is in the middle of something there: then it waits until they are done.
+ * place of the old one, unless the member is in the middle of something there: then it waits until they are done.
  */
 import { load } from '../load.ts'
 
-/** While somebody types, selects or confirms, look again after this. */
+/** While the member types, selects or confirms, look again after this. */
 const busyMs = 2_000
 
 const screen = (): HTMLElement | null => document.querySelector('main[data-live]')
@@ -63,7 +63,7 @@ function isBusy(): boolean {
   return isTouched || isSelecting || main.querySelector('button:disabled') !== null
 }
 
-/** What was unfolded, what had the focus and what was said stays so. */
+/** Keeps unfolded parts, the focus and shown messages as they were. */
 function replace(next: HTMLElement): void {
   const main = screen()
   if (!main) return

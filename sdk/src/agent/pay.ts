@@ -14,8 +14,8 @@ import { type CallOptions, submit, type Verdict } from './submit.ts'
  * 2. Check the terms: this checkout, a known token, no more than the limit. Otherwise nothing is signed.
  * 3. Sign once. A nonce or memo binds the signature to this checkout, and the signature is stored before it is sent.
  * 4. Submit it until its outcome is known. A lost answer, a restart or a second call submits the same signature again
- *    and never creates another one. That holds after a refusal too, until the signature has expired: whoever refuses it
- *    has it, and could still use it.
+ *    and never creates another one. That holds after a refusal too, until the signature has expired: the server
+ *    that refused it has it, and could still use it.
  *
  * There are three outcomes, never two: paid, refused, and not known yet.
  */

@@ -99,7 +99,7 @@ function toNumber(bytes: Uint8Array): bigint {
 
 /**
  * The account where a wallet holds a token. Its address is derived from wallet, token program and mint, and must not be
- * a point on the curve, so that nobody can have its key: the last seed byte counts down until that holds.
+ * a point on the curve, so that no key for it exists: the last seed byte counts down until that holds.
  */
 export async function tokenAccountOf(owner: string, mint: string): Promise<string> {
   const program = fromBase58('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL', 32)

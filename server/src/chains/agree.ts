@@ -11,7 +11,7 @@ export type Agreement<Fact> = {
 
 /**
  * No single provider decides. A fact counts once `witnessesMin` providers report it and no equally large group
- * contradicts them. Providers that know nothing are left out by the caller: they contradict nobody.
+ * contradicts them. The caller leaves out providers that know nothing: they contradict no one.
  */
 export function agree<Fact>(
   said: readonly Saying<Fact>[],
@@ -29,7 +29,7 @@ export function agree<Fact>(
   return { fact: null, odd: isDisputed ? said.map(({ provider }) => provider) : [], isDisputed }
 }
 
-/** Whether so many of those who answered decide: they are enough, and nobody else can be as many. */
+/** Whether so many of the providers that answered decide: they are enough, and no other group can be as large. */
 export function isMost(count: number, answered: number, witnessesMin: number): boolean {
   return count >= witnessesMin && count * 2 > answered
 }

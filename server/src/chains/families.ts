@@ -26,7 +26,7 @@ const tokenAddresses = new Set([
   'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB',
 ])
 
-/** Contracts that settlements go through: what they are paid stays there. */
+/** Contracts that settlements go through. Money paid to them stays there. */
 const contracts: readonly string[] = [batcher, multicall]
 
 /** The address in its family's canonical form, or the reason why it cannot be paid to. */
@@ -49,7 +49,7 @@ export function toStored(caip2: string, address: string): string {
   return caip2.startsWith('eip155:') ? address.toLowerCase() : address
 }
 
-/** The same for an address or a transaction's hash of which nobody says where it is from. */
+/** The same for an address or a transaction's hash whose network is not known. */
 export function toStoredAnywhere(text: string): string {
   return /^0x[0-9a-f]+$/i.test(text) ? text.toLowerCase() : text
 }

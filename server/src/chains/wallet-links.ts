@@ -1,6 +1,6 @@
 import type { Network } from '../networks.ts'
 
-/** What a browser wallet needs to know about a network. `rpcUrl` is shown to everybody. */
+/** What a browser wallet needs to know about a network. `rpcUrl` is public. */
 export function describeForWallets(network: Network, rpcUrl: string | null) {
   if (network.family === 'SOLANA') return { family: network.family, chain: network.walletStandardChain }
   const { family, caip2, name, nativeCurrency, explorerUrl } = network

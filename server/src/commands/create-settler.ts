@@ -9,7 +9,7 @@ export type Created = { readonly says: string } | { readonly refusal: string }
 
 /**
  * Makes a settler's key and appends it to a file of keys that only its owner can read. The key is never printed: a
- * terminal remembers what it showed, and so do the logs of whatever ran it.
+ * terminal remembers what it showed, and so do the logs of the program that ran it.
  */
 export async function createSettler(network: Network, file: string): Promise<Created> {
   const key = makeSettlerKey(network)
@@ -33,7 +33,7 @@ export async function createSettler(network: Network, file: string): Promise<Cre
   return {
     says: [
       `Settler ${address}`,
-      `Its key is in ${file}, which only its owner can read. Back it up: nobody can restore it.`,
+      `Its key is in ${file}, which only its owner can read. Back it up: a lost key cannot be restored.`,
       `Next: send it some ${nativeCurrency.symbol} on ${name}. Then run`,
       `  settler deploy ${id}`,
       `  settler add ${id} ${address}`,

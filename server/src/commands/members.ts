@@ -44,7 +44,7 @@ export async function memberCommand(
 async function invite(ctx: Context, storeId: StoreId, actor: Actor, options: Options): Promise<string> {
   const { name, email = null, role = 'owner' } = options
   if (ctx.config.consoleUrl === '')
-    throw new UsageError('There is no console to invite anybody to: set CONSOLE_URL first.')
+    throw new UsageError('This deployment has no console to invite members to: set CONSOLE_URL first.')
   if (typeof name !== 'string') throw new UsageError('member invite requires --name NAME.')
   refuse(checkText('--name', name, 100))
   if (typeof email === 'string') refuse(checkEmail('--email', email))
@@ -52,7 +52,7 @@ async function invite(ctx: Context, storeId: StoreId, actor: Actor, options: Opt
     throw new UsageError(`--role must be one of ${roles.join(', ')}.`)
   const invitee = { name, email: typeof email === 'string' ? email : null, role }
   const { link, isMailed } = await inviteAsOperator(ctx, storeId, actor, invitee, ctx.now())
-  return `${link}\nSend this link to ${name}. It works once, for 24 hours, and is shown only now. Whoever has it can use it.${isMailed ? ` It is also mailed to ${email}.` : ''}`
+  return `${link}\nSend this link to ${name}. It works once, for 24 hours, and is shown only now. Anyone who has it can use it.${isMailed ? ` It is also mailed to ${email}.` : ''}`
 }
 
 async function changeRole(

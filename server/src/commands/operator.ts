@@ -245,7 +245,7 @@ export async function settlerCommand(
           left.set(`${rail.network.caip2} ${runway.address}`, `  ${describeRunway(rail.network, runway)}`)
       const lines = (await listSettlers(ctx.db, null)).map(
         ({ network, address, state, stoppedAt, nextNonce, minedNonce, balanceWei }) =>
-          `${network}  ${address}  ${state}${stoppedAt === null ? '' : ', stopped: somebody else used its key'}  nonce ${nextNonce}, mined ${minedNonce}  balance ${describeBalance(network, balanceWei)}${left.get(`${network} ${address}`) ?? ''}`,
+          `${network}  ${address}  ${state}${stoppedAt === null ? '' : ', stopped: its key was used elsewhere'}  nonce ${nextNonce}, mined ${minedNonce}  balance ${describeBalance(network, balanceWei)}${left.get(`${network} ${address}`) ?? ''}`,
       )
       return lines.join('\n') || 'There are no settlers yet.'
     }
@@ -294,7 +294,7 @@ export function parseStore(text: string): StoreId {
   return text
 }
 
-/** Accepts a key's id, or the whole key, of which only the id is used. */
+/** Accepts a key's id, or the whole key, and uses only the id. */
 function parseKeyId(text: string): string {
   return /^sk_(?:live|test)_([^_]+)_/.exec(text)?.[1] ?? text
 }

@@ -51,7 +51,7 @@ export async function work(ctx: Context): Promise<void> {
   ])
 }
 
-/** A process that cannot start must exit: what it has opened must not keep it alive, or nothing would restart it. */
+/** A process that cannot start must exit, or nothing would restart it: its open connections must not keep it alive. */
 async function orEnd<Result>(ctx: Context, start: () => Promise<Result>): Promise<Result> {
   try {
     return await start()
@@ -147,7 +147,7 @@ function requireWitnesses(ctx: Context): void {
   }
 }
 
-/** What can be read from a live database or its backup must not be enough to forge webhooks. */
+/** A copy of the database or of a backup must not be enough to forge webhooks. */
 function requireSecretsKey({ config }: Context): void {
   const keys = readSecretsKeys(config.secretsKeyFile)
   const live = findLive(config)

@@ -9,8 +9,8 @@ import { guardBy, readSigners } from './open-signers.ts'
 
 /**
  * The process that holds the settlers' keys and does nothing but sign what the policy allows. It has no database, asks no
- * node and listens on nothing but its socket, so there is little to attack. What it has signed today is kept next to
- * the socket, so that a restart does not refill the day's limits.
+ * node and listens on nothing but its socket, so there is little to attack. It keeps the sum that it has signed today next
+ * to the socket, so that a restart does not refill the day's limits.
  */
 export async function signer(config: Config, log: Log, now: () => Date): Promise<void> {
   const { signerSocket: path, settlerKeysFile } = config

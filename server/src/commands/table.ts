@@ -1,6 +1,6 @@
 /**
- * Every command of `farthing-admin`. Help and the check of what was typed are made from this table (usage.ts), main.ts
- * does what it says.
+ * Every command of `farthing-admin`. usage.ts makes the help and the check of the command line from this table, and
+ * main.ts runs the command.
  */
 export type Command = {
   /** As it is typed. */
@@ -93,7 +93,7 @@ export const commands: readonly Command[] = [
     words: 'store approve',
     subjects: 'STORE',
     options: as,
-    about: 'let a store that somebody signed up for create checkouts',
+    about: 'let a store that was opened by sign-up create checkouts',
     role: 'operator',
   },
   {

@@ -1,7 +1,7 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { type Command, commands } from './table.ts'
 
-/** What was typed after `farthing-admin`, compared with the table of commands, and the help made from it. */
+/** Checks the command line of `farthing-admin` against the table of commands, and makes the help from it. */
 export type Options = Readonly<Record<string, string | boolean | undefined>>
 
 /** Thrown for a wrong command line; the message says what is wrong. */
@@ -65,7 +65,7 @@ function parseRest(
   return { subjects, options: parsed.values as Options }
 }
 
-/** What is wrong with the options, in words, or their values. */
+/** The values of the options, or a sentence that says what is wrong with them. */
 function tryParse(args: readonly string[], options: ParseArgsOptionsConfig) {
   try {
     return parseArgs({ args: [...args], allowPositionals: true, options })

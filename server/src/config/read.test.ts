@@ -202,7 +202,7 @@ test('a folder that is not there says nothing, and a file that cannot be read is
   )
 })
 
-test('with sudo, the command is of whoever typed it', () => {
+test('with sudo, the user is the one who typed the command', () => {
   assert.equal(readUser({ SUDO_USER: 'ann' }), 'ann')
   assert.notEqual(readUser({}), '')
 })

@@ -72,8 +72,8 @@ export function readTokenArtifact(environment: Environment = process.env): strin
 const settingsFolder = '/etc/farthing'
 
 /**
- * The environment; where it names no database, with what the files of an installed deployment say beside it. Without a
- * role, nothing of a login is read.
+ * The environment. If it names no database, the files of an installed deployment fill in what it lacks. Without a role,
+ * no file with a login is read.
  */
 export function findSettings(role: string | null, environment: Environment = process.env): Environment {
   if (environment.DATABASE_URL !== undefined) return environment
@@ -93,7 +93,7 @@ function readSettingsFile(file: string): Environment {
   }
 }
 
-/** Who typed the command: with sudo, whoever typed that. */
+/** The user who typed the command, also with sudo. */
 export function readUser(environment: Environment = process.env): string {
   return environment.SUDO_USER || userInfo().username
 }

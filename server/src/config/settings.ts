@@ -183,14 +183,14 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   signUpsPerDay: {
     name: 'SIGN_UPS_PER_DAY',
     about:
-      'How many may sign up per day (UTC) from anywhere: what an operator can look at, and a bound for whoever has many addresses.',
+      'How many may sign up per day (UTC) in all: few enough for an operator to review, and a limit for an attacker with many addresses.',
     fallback: '100',
     parse: integer(1, 1_000_000),
   },
   unprovenCheckoutsPerHour: {
     name: 'UNPROVEN_CHECKOUTS_PER_HOUR',
     about:
-      'Checkouts per hour of a store that somebody signed up for and that has not proven a wallet: enough to try everything, too few to fill the database.',
+      'Checkouts per hour of a store that was opened by sign-up and has not proven a wallet: enough to try everything, too few to fill the database.',
     fallback: '60',
     parse: integer(1, 1_000_000),
   },

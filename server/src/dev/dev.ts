@@ -45,7 +45,7 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
   let failure: Error | null = null
   // Ctrl-C may come more than once, from the terminal and from npm; the second must not interrupt the shutdown.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => ending.abort())
-  // The terminal was closed: nobody reads the output, but everything must still be stopped.
+  // The terminal was closed. The output goes nowhere, but everything must still be stopped.
   process.stdout.on('error', () => ending.abort())
   const step = async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
     ending.signal.throwIfAborted()
@@ -86,7 +86,7 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       await chain.introduce(ctx)
       return await makeDemoStore(ctx)
     })
-    // Beside the start of the others, because it takes a few seconds.
+    // At the same time as the others, because it takes a few seconds.
     const past = store.isNew ? makeDemoPast(ctx, store.id, network) : Promise.resolve()
     past.catch(() => {})
     await step('serve and work', async () => {
@@ -214,7 +214,7 @@ async function migrateOwn(ctx: Context): Promise<void> {
   })
 }
 
-/** Our own cluster trusts whoever connects by loopback, so they need no passwords. */
+/** Our own cluster trusts connections from loopback, so they need no passwords. */
 async function letRolesLogIn({ db }: Context): Promise<void> {
   for (const role of ['serve', 'work', 'console', 'operator'])
     await db.query(`alter role farthing_${role} login`)

@@ -63,7 +63,7 @@ export async function startLocalChain(options: LocalChainOptions): Promise<Local
   const folder = await mkdtemp(join(tmpdir(), 'farthing-chain-'))
   const anvil = spawn(program, anvilArguments(options, folder), {
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Not in our process group: Ctrl-C stops us, and we stop the chain once nobody needs it.
+    // Not in our process group: Ctrl-C stops us, and we stop the chain once nothing needs it.
     detached: true,
   })
   // anvil saves its state only when it gets a stop signal.
@@ -131,7 +131,7 @@ function guardAgainstOrphan(
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   })
-  // A chain that nobody stopped must not keep this process alive either.
+  // A chain that was not stopped must not keep this process alive either.
   for (const child of [guard, anvil]) {
     child.unref()
     for (const pipe of [child.stdin, child.stdout, child.stderr]) (pipe as Socket | null)?.unref()

@@ -21,13 +21,13 @@ import { hashToken, newToken } from '../members/token.ts'
  *
  * A deployment cannot have it. The route is not part of the console: `dev` adds it to its own, and nothing but the
  * command `dev` loads this file. It is refused where the console is not http://localhost, or where a network with
- * anything of value is served. And it makes nobody a member: the link carries the token of a session that only whoever
- * writes to the database can make, and swaps it for another.
+ * anything of value is served. And it adds no member: the link carries the token of a session, which takes write access to
+ * the database to make, and swaps it for another.
  */
 const path = '/dev/sign-in'
 const ownerName = 'Demo owner'
 
-/** The demo store's owner, who has no passkey until somebody makes one. */
+/** The demo store's owner, who has no passkey until the developer adds one. */
 export async function makeDemoOwner(ctx: Context, storeId: StoreId): Promise<MemberId> {
   const members = await listStoreMembers(ctx.db, storeId)
   const owner = members.find(({ role }) => role === 'owner')
@@ -95,7 +95,7 @@ export function offerSignIn(console: FastifyInstance, ctx: Context): void {
       })
       if (own !== null) startSession(ctx, reply, own)
     }
-    // Whoever is signed in already gets there, with or without the link's help; everybody else is asked to sign in.
+    // The console shows this page to a member who is signed in, and asks all others to sign in.
     return reply.code(303).header('location', '/').send()
   })
 }

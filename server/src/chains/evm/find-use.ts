@@ -32,7 +32,7 @@ export async function findUse(
     hex(by),
     true,
   ])
-  // Whatever one provider says, it must not break the lane: others may have no such transaction.
+  // One provider's answer must not break the lane: others may have no such transaction.
   const isUse = (found: Found | null) =>
     String(found?.from).toLowerCase() === address && Number.parseInt(String(found?.nonce), 16) === nonce
   const hash = Array.isArray(block?.transactions) ? block.transactions.find(isUse)?.hash : null

@@ -2,8 +2,8 @@ import type { Hex } from '../hex.ts'
 import { RpcUnavailableError } from '../rpc.ts'
 
 /**
- * Many calls in one, through Multicall3's aggregate3, each of which may fail alone. Every payment is looked at this way
- * several times, so both directions are written by hand: a general ABI library takes twenty times as long.
+ * Many calls in one, through Multicall3's aggregate3. Each may fail alone. Every payment is checked this way several
+ * times, so both directions are written by hand: a general ABI library takes twenty times as long.
  */
 export const multicall: Hex = '0xca11bde05977b3631167028862be2a173976ca11'
 
@@ -76,7 +76,7 @@ export function readAggregateCalldata(data: Hex): readonly Call[] | null {
   return calls
 }
 
-/** Reads (bool success, bytes returnData)[]. A node may answer anything: what does not fit its own length is refused. */
+/** Reads (bool success, bytes returnData)[]. A node may answer anything: an answer that does not fit its own length is refused. */
 export function decodeAggregate(data: Hex): readonly CallResult[] {
   if (!isWords.test(data)) throw notMulticall()
   const hex = data.slice(2).toLowerCase()

@@ -64,7 +64,7 @@ const anyForm: fc.Arbitrary<Pick<Unsigned, 'to' | 'data' | 'gas'>> = fc.oneof(
   fc.constant({ to: deployer, data: deployData, gas: 200_000n }),
 )
 
-/** The tokens that a call reaches, read by somebody else's decoder; throws if it is not one of our forms. */
+/** The tokens that a call reaches, read by another project's decoder; throws if it is not one of our forms. */
 function reach(to: string, data: Hex): readonly string[] {
   if (to === token) {
     assert.equal(decodeFunctionData({ abi: tokenAbi, data }).functionName, 'transferWithAuthorization')

@@ -6,8 +6,8 @@ import { decodeTransfer, transferCalldata } from './eip3009.ts'
 import { aggregateCalldata, multicall, readAggregateCalldata } from './multicall.ts'
 
 /**
- * All that a settler's key ever signs, whoever asks. Each is decoded completely, so that no byte is left unexplained. None
- * carries value.
+ * All that a settler's key ever signs, no matter which process asks. Each is decoded completely, so that no byte is left
+ * unexplained. None carries value.
  *
  *   one payment   a known token, transferWithAuthorization
  *   a batch       our batcher, or Multicall3's aggregate3, with such payments of known tokens only

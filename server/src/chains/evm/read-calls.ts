@@ -34,7 +34,7 @@ type TransferCall = {
 
 /**
  * The transfers by authorization in a transaction, in every form that a lane sends or ever sent: one call to a token,
- * Multicall3, the batcher. What is on the chain stays there, so no form may be removed. Empty if it is none of them.
+ * Multicall3, the batcher. The chain keeps old calls for ever, so no form may be removed. Empty if it is none of them.
  */
 export function readCalls({ to, data }: { readonly to: Hex; readonly data: Hex }): TransferCall[] {
   if (to === batcher)
@@ -49,7 +49,7 @@ export function readCalls({ to, data }: { readonly to: Hex; readonly data: Hex }
     const { args } = decodeFunctionData({ abi: aggregate3, data })
     return args[0].flatMap(({ callData }) => readTransferCalldata(callData.toLowerCase() as Hex) ?? [])
   } catch {
-    // Somebody else's Multicall3 call.
+    // A Multicall3 call that is not ours.
     return []
   }
 }

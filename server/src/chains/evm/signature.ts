@@ -8,9 +8,9 @@ import type { Hex } from '../hex.ts'
  *
  *   abi.encode(address factory, bytes calldata, bytes signature), followed by 32 magic bytes
  *
- * The wrapper is taken off once and dropped. Whoever presents the signature chooses it, and nobody has signed it: its
- * factory is never called, and neither factory nor calldata are stored or shown to a node. What is inside is judged as
- * if it had come without a wrapper.
+ * The wrapper is taken off once and dropped. The caller chooses it and no wallet has signed it, so its factory is never
+ * called, and neither factory nor calldata are stored or shown to a node. The signature inside is judged as if it had
+ * come without a wrapper.
  */
 export type ReadSignature = {
   /** In lower case, without a wrapper. */

@@ -22,8 +22,8 @@ const gas = `0x${(5_000_000).toString(16)}`
 /**
  * Whether a wallet signed this text with `personal_sign` (EIP-191). A contract wallet is asked itself (ERC-1271), on
  * every chain: the same address may hold another contract, with another owner, elsewhere. So each chain that has code
- * there must agree, and on each all nodes, of which `witnessesMin` must answer. `undeployed`: it is the signature of a
- * smart wallet, and no chain has code there.
+ * there must agree. On each chain `witnessesMin` nodes must answer, and all that answer must agree. `undeployed`: it is
+ * the signature of a smart wallet, and no chain has code there.
  */
 export async function judgeText(
   chains: readonly Chain[],

@@ -52,7 +52,7 @@ export function openSigner(privateKey: Hex, guard: Guard = unlimited) {
   } as const satisfies Signer & { answer: unknown }
 }
 
-/** With the key in another process. What it answers is checked: bytes that nobody takes would block their nonce. */
+/** With the key in another process. Its answer is checked: bytes that no node takes would block their nonce. */
 export function openRemoteSigner(address: Hex, ask: Ask, isAway: () => boolean): Signer {
   return {
     family: 'EVM',

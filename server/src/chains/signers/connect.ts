@@ -12,7 +12,7 @@ export type SignerClient = {
   close(): void
 }
 
-/** Signing takes milliseconds. Whoever asks holds rows of the database locked, for which others wait 5 s. */
+/** Signing takes milliseconds. The asking process holds locks on rows, for which others wait 5 s. */
 const answerMs = 4_000
 const reconnectMs = 200
 
@@ -32,7 +32,7 @@ export function connectToSigner(path: string, answerTimeoutMs = answerMs): Signe
       leave(mistake)
       return
     }
-    // A connection that nobody waits for must not keep a command running.
+    // A connection that no question waits for must not keep a command running.
     const fresh = connectSocket(path).unref()
     socket = fresh
     const cut = openLines()
@@ -63,7 +63,7 @@ export function connectToSigner(path: string, answerTimeoutMs = answerMs): Signe
     waiting.get(answer.id)?.resolve(answer)
   }
 
-  /** Forgets the connection, and tells everybody who waits for an answer. */
+  /** Forgets the connection, and rejects every question that waits for an answer. */
   function leave(why: string): void {
     reason = why
     if (isOpen) opened = Promise.withResolvers()
@@ -121,12 +121,12 @@ export function connectToSigner(path: string, answerTimeoutMs = answerMs): Signe
   }
 }
 
-/** Why this is not a socket to trust, or null. Whoever can write to it could ask for signatures as well. */
+/** Why this socket must not be trusted, or null. Any process that can write to it could ask for signatures too. */
 function findMistake(path: string): string | null {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (!found) return 'there is no such socket'
   if (!found.isSocket()) return 'it is not a socket'
   return (found.mode & 0o007) === 0
     ? null
-    : 'everybody on this machine can reach it; its mode must be 600 or 660'
+    : 'every user of this machine can reach it; its mode must be 600 or 660'
 }

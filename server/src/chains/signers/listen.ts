@@ -34,13 +34,13 @@ export async function listenForQuestions(options: {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
     converse(options, socket).catch((error) => {
-      // The other side went away, or the connection broke: whoever still needs the answer asks again.
+      // The other side went away, or the connection broke. A process that still needs the answer asks again.
       options.log.debug({ err: error }, 'a connection to the signer ended')
       socket.destroy()
     })
   })
   server.maxConnections = connectionsMax
-  // Nobody else can connect in the moment before the mode is set.
+  // No other user can connect in the moment before the mode is set.
   const umask = process.umask(0o177)
   try {
     server.listen(path)

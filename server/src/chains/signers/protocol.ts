@@ -9,9 +9,9 @@
  *
  * `sign` is the transaction, as the family of the network writes it (chains/evm/signer.ts, chains/svm/signer.ts). The
  * signer judges it by itself: it believes nothing that it is told about it, has no database and asks no node. It answers
- * in the order of the questions. What is not such a line, or is longer than `lineBytesMax`, is answered with a refusal
- * whose id is null, and the connection ends. The answer is only a signature: whoever asked puts it into the transaction
- * it asked about, so a signer can't change what is sent.
+ * in the order of the questions. Any other line, or one longer than `lineBytesMax`, gets a refusal with a null id, and
+ * the connection ends. The answer is only a signature: the asking process puts it into the
+ * transaction it asked about, so a signer can't change what is sent.
  *
  * Signatures are deterministic. A question whose answer was lost is asked again, and gets the same answer.
  */

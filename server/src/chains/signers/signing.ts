@@ -7,7 +7,7 @@ import type { Spending } from './spending.ts'
  * both only mean that the lane waits.
  */
 
-/** The policy does not allow it. The message says why, for the log of whoever asked and whoever refused. */
+/** The policy does not allow it. The message says why, for the logs of both processes. */
 export class SignRefusedError extends Error {
   override readonly name = 'SignRefusedError'
 }

@@ -9,8 +9,8 @@ const listedPerRequest = 1_000
 type Listed = { readonly signature: string; readonly blockTime: number | null }
 
 /**
- * For each account, the newest transactions of which any provider says that they name it and did not fail. That says only
- * where to look: `readLanded` asks what they did. Several name one reference only if somebody means to.
+ * For each account, the newest transactions that any provider lists as naming it and not failed. That says only where to
+ * look: `readLanded` asks what they did. Several transactions name one reference only on purpose.
  */
 export async function listNaming({ rpc }: SvmChain, accounts: readonly string[]): Promise<string[][]> {
   const settings = { commitment: 'confirmed', limit: listedPerRequest }

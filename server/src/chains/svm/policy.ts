@@ -4,7 +4,7 @@ import { decodeTransaction, encodeTransaction, type SvmTransaction } from './mes
 import { accountProgram, findTokenAccount, readExact, systemProgram, tokenProgram } from './transfer.ts'
 
 /**
- * All that a settler's key ever signs on Solana, whoever asks: a payer's exact transfer of a known token, which has one
+ * All that a settler's key ever signs on Solana, no matter which process asks: a payer's exact transfer of a known token, which has one
  * form (transfer.ts), and the creation of a wallet's account for a known token, as far as the operator allows. What is
  * left to steal is fees, and the rent of those accounts; both are limited per day.
  */

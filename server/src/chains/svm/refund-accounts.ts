@@ -6,7 +6,7 @@ import { toBase58 } from './message.ts'
 import { findTokenAccount, tokenProgram } from './transfer.ts'
 import { readAnswer } from './witnesses.ts'
 
-/** SPL Token and its successor: what they own are token accounts and mints, never wallets. */
+/** SPL Token and its successor. They own token accounts and mints, never wallets. */
 const tokenPrograms: readonly string[] = [tokenProgram, 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb']
 
 /** Why money cannot go to a wallet, or why a wallet cannot send it. A recipient can be changed, a wallet put in order. */
@@ -47,7 +47,7 @@ type Asked = {
 
 /**
  * What stands in the way of a transfer to a recipient's own account for a token, as enough providers see it; null if
- * nothing does. Nobody pays for an account that is missing: its owner could close it, keep its rent, and ask again.
+ * nothing does. We do not pay for a missing account: its owner could close it, keep its rent, and ask again.
  */
 export async function findHindrance(
   { rpc, network }: SvmChain,

@@ -76,7 +76,7 @@ export function openSvmSigner(secret: Uint8Array, guard: Guard = unlimited) {
   } as const satisfies SvmSigner & { answer: unknown }
 }
 
-/** With the key in another process. What it answers is checked: the signature is the transaction's name. */
+/** With the key in another process. Its answer is checked: the signature is the transaction's name. */
 export function openRemoteSvmSigner(address: string, ask: Ask, isAway: () => boolean): SvmSigner {
   const request = async (network: SolanaNetwork, message: Uint8Array, asked: object): Promise<Buffer> => {
     const signature = readBytes(await ask(address, network.caip2, asked))

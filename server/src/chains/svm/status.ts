@@ -154,7 +154,7 @@ export function findWithout(views: readonly View[], i: number, seenIn: number | 
   return views.filter(({ statuses, slot }) => (statuses[i] ?? null) === null && slot > (seenIn ?? -1))
 }
 
-/** The providers that know it as a success, be it in a block that nobody else has. */
+/** The providers that know it as a success, even in a block that no other provider has. */
 export function countWith(views: readonly View[], i: number): number {
   return views.filter(({ statuses }) => statuses[i] && !statuses[i].isFailed).length
 }

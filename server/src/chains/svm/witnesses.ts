@@ -5,8 +5,8 @@ import type { RpcOutcome } from '../rpc.ts'
  * all providers, and an answer counts if `witnessesMin` give it and they are more than half of those that answered:
  *
  *   a confirmed transaction   the same slot, time, error, bytes and token balances
- *   how far the chain is      the highest height that enough have reached: nobody raises it alone
- *   a blockhash's life        by the highest height of any provider: nobody shortens it alone
+ *   how far the chain is      the highest height that enough have reached: no provider raises it alone
+ *   a blockhash's life        by the highest height of any provider: no provider shortens it alone
  *   dead                      enough are final past its last height and don't know it, and no other has it. A majority is
  *                             not enough: providers with a short history don't know an old transaction
  *
@@ -36,7 +36,7 @@ export function findTogether<One>(
   return [highest, ...others]
 }
 
-/** Reads one answer. A node may answer anything: what does not have the form of an answer counts as none. */
+/** Reads one answer. A node may answer anything: one without the form of an answer counts as none. */
 export function readAnswer<Raw, Fact>(
   outcome: RpcOutcome | undefined,
   read: (raw: Raw) => Fact | null,

@@ -31,7 +31,7 @@ type Question = {
 }
 
 export type Asking = {
-  /** Puts a question to whoever sits at the terminal; null: nobody does, and what is missing takes its default. */
+  /** Asks the person at the terminal. Null if there is none: settings without an answer take their defaults. */
   readonly ask: ((question: string) => Promise<string>) | null
   /** Whether DNS knows a host name. */
   readonly hasAddress: (host: string) => Promise<boolean>

@@ -56,7 +56,7 @@ async function checkNodes(ctx: Context, { network, nodes }: Answers): Promise<Ch
       [`${network.id}_RPC_URLS`]: node,
     })
     try {
-      // What is wrong is in the answer: nobody needs it in a log as well.
+      // The answer says what is wrong, so the log need not.
       const [rail] = listConnected(openRails({ ...ctx, config, log: openLog('silent') }))
       const answering = await rail?.countAnswering()
       if (!rail || answering !== 1)

@@ -73,7 +73,7 @@ test('the settings that setup writes are settings that serve and work accept', a
   assert.match(text('nginx/farthing'), /server_name pay\.shop\.example;/)
   assert.doesNotMatch(files.map(({ text: all }) => all).join(), /\b(pay|console)\.example\.com/)
   for (const { name, isSecret } of files)
-    assert.equal(isSecret, /env$|\.sql$/.test(name), `${name} is readable by everybody, or by nobody`)
+    assert.equal(isSecret, /env$|\.sql$/.test(name), `${name} is readable by all users, or by none`)
 })
 
 test('whatever the store is called, install.sh passes it on as it is and runs nothing of it', async () => {

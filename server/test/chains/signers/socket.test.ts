@@ -229,7 +229,7 @@ test('the socket is its owner’s alone; a second signer, a foreign file and a s
   ])
   await chmod(path, 0o666)
   const careful = connectToSigner(path, 50)
-  await assert.rejects(careful.list(), /everybody on this machine can reach it; its mode must be 600 or 660/)
+  await assert.rejects(careful.list(), /every user of this machine can reach it; its mode must be 600 or 660/)
   careful.close()
   await chmod(path, 0o600)
 })
