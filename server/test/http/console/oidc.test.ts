@@ -79,7 +79,7 @@ test('an account that a member has connected signs them in, and no other account
 
   // The same answer again, in the same browser, signed in or out.
   await owner.page.goto(used)
-  await owner.page.getByText('answered before').waitFor()
+  await owner.page.getByText('already answered').waitFor()
 
   const eve = await openDevice(chromium)
   await eve.page.goto(used)
