@@ -28,7 +28,7 @@ export function openShares(ctx: Context, listener: 'api' | 'console'): Shares {
     if (notes.tryTake(`${share} ${name}`))
       ctx.log.warn(
         { share, of: name, listener },
-        'refused a request of somebody who asks for more than their share; the others are not held up',
+        'refused a request beyond its share of the process; other stores and members are not held up',
       )
   }
 

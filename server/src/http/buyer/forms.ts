@@ -11,8 +11,8 @@ import { fieldOf, findView, refuseCrossSite, takeForms } from './form.ts'
 /** Each may cost a query to every node. */
 const pastesPerSecond = 2
 /**
- * Each takes one of a limited number of amounts near a price. Nobody opens twenty orders in an hour to pay them from
- * another wallet; where many buyers share one address, the next ones are asked to sign.
+ * Each takes one of a limited number of amounts near a price. No buyer opens twenty orders in an hour to pay them
+ * from another wallet; where many buyers share one address, the next ones are asked to sign.
  */
 const reservationsPerHour = 20
 const hourSeconds = 3_600

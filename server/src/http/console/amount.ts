@@ -1,8 +1,8 @@
 import { unitsToText } from '../../money.ts'
 
 /**
- * Amounts as people type them. To some a comma stands before the decimals and a point between thousands, to others the
- * other way round. Only where three digits follow can that be mistaken, and then nobody guesses.
+ * Amounts as people type them. Some write a comma before the decimals and a point between thousands, others the other way
+ * round. Only amounts such as "1,500" and "1.500" are ambiguous; we ask instead of guessing.
  */
 
 /** With a point before the decimals. What is not an amount stays as it is, for the parser to refuse. */
@@ -22,7 +22,7 @@ export function toTyped(units: bigint, decimals: number): string {
   return isAmbiguous(text, decimals) ? `${text}0` : text
 }
 
-/** How many decimals a currency's amounts have, two if nobody knows. */
+/** How many decimals a currency's amounts have, two if its name is unknown. */
 export function currencyDecimals(currency: string): number {
   try {
     const format = new Intl.NumberFormat('en', { style: 'currency', currency })

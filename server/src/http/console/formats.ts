@@ -138,7 +138,7 @@ export function showShort(text: string): Html {
   return html`<code class="address" title="${text}">${short}</code>`
 }
 
-/** What a user agent's text says, as its owner would say it: "Firefox on Windows". Anybody can send anything there. */
+/** A user agent in plain words: "Firefox on Windows". A client can send any text, so it proves nothing. */
 export function describeBrowser(userAgent: string, texts: Texts): string {
   const find = (names: readonly (readonly [RegExp, string])[]) =>
     names.find(([pattern]) => pattern.test(userAgent))?.[1]

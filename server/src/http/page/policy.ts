@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
 /**
- * What a page of ours may load: its own script, and the styles in it by their exact text. Nothing from anybody else, no
+ * What a page of ours may load: its own script, and the styles in it by their exact text. Nothing from other hosts, no
  * inline script, no frame around it.
  */
 export function contentPolicy(

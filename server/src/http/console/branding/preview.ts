@@ -29,7 +29,7 @@ const statuses: Readonly<Record<PreviewState, CheckoutStatus>> = {
   ...({ processing: 'PROCESSING', paid: 'COMPLETED', expired: 'EXPIRED', canceled: 'CANCELED' } as const),
 }
 const ways: Partial<Readonly<Record<PreviewState, Way>>> = { open: 'wallet', phone: 'phone', send: 'send' }
-/** Of nobody: the preview asks for no money. */
+/** Not a real account: the preview asks for no money. */
 const examplePayer = '0x1111111111111111111111111111111111111111'
 const exampleHash = `0x${'ab'.repeat(32)}`
 

@@ -17,8 +17,8 @@ import { type Result, renderInbox } from './view.ts'
 const path = '/stores/:storeId/inbox'
 const write = { config: { right: 'payments:write' } } as const
 /**
- * As many as somebody decides in one go, besides the one that the address names; each that has no checkout takes a look
- * at those before it.
+ * As many as a member decides in one go, besides the one that the address names. Each payment without a checkout costs a
+ * query for likely ones.
  */
 const itemsMax = 20
 const recentMax = 5
@@ -106,7 +106,7 @@ export function mountInbox(scope: FastifyInstance, ctx: Context): void {
 
 type Query = { readonly payment: string; readonly find: string; readonly said: Result | null }
 
-/** An order that somebody looks for may have 255 characters. */
+/** An order's id may have 255 characters. */
 const findLengthMax = 300
 
 function queryOf({ request, asked, texts }: Screen): Query {

@@ -19,7 +19,7 @@ type Item = {
   /** What it was meant for, if that is known. */
   readonly owed: Owed | null
   readonly likely: readonly Likely[]
-  /** What somebody looked for, for this payment. */
+  /** What the member searched for, for this payment. */
   readonly search: { readonly text: string; readonly found: readonly Checkout[] } | null
 }
 
@@ -114,7 +114,7 @@ ${renderForm(
 )}`
 }
 
-/** For money without a checkout: the likely ones, or those that somebody looked for. */
+/** For money without a checkout: the likely ones, or those that the member searched for. */
 function renderLikely(screen: Screen, { payment, likely, search }: Item): Html {
   const texts = screen.texts.inbox
   const { base } = screen

@@ -37,7 +37,7 @@ export type Deployment = {
   examine(): Promise<readonly Finding[]>
 }
 
-/** A node has 5 seconds for each of a few questions. Nobody waits longer than this for a page. */
+/** A node has 5 seconds for each of a few questions. No operator waits longer than this for a page. */
 const timeoutMs = 25_000
 /** Results are reused for this long, so that repeated clicks do not ask the nodes. */
 const freshMs = 5_000

@@ -73,7 +73,7 @@ function renderActs(screen: Screen, checkout: Trail['checkout'], undecided: Cred
 
 type Next = keyof Texts['payment']['next']
 
-/** What is left to do: money that nobody has decided about comes first, unless all of it went back. */
+/** The next thing to do: an open decision about money comes first, unless all of it went back. */
 function nextOf(status: string | null, credit: CreditRow | null, back: bigint): Next {
   if (status === 'PROCESSING') return 'settling'
   if (credit?.isReversed) return 'reversed'

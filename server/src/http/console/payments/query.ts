@@ -13,8 +13,8 @@ export const statuses = ['OPEN', 'PROCESSING', 'COMPLETED', 'EXPIRED', 'CANCELED
 export const dispositions = ['exact', 'late', 'underpaid', 'overpaid', 'unmatched'] as const
 
 /**
- * What the list shows, as its address says. What nobody can mean, such as a date that does not exist, is left out: an
- * address that somebody kept must show something. Checkouts are listed by when they were made, money by when it came.
+ * What the list shows, as its address says. Impossible values, such as a date that does not exist, are left out: an old
+ * address must still show something. Checkouts are listed by when they were made, money by when it came.
  */
 export type ListQuery = {
   readonly show: 'checkouts' | 'money'

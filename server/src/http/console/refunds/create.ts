@@ -38,7 +38,7 @@ const ways: readonly RefundWay[] = ['signed', 'sent']
 /** Who gets it: the payer if they signed, else whom the buyer names; or an address that a member names by a touch. */
 type To = 'own' | 'address'
 
-/** What somebody entered. A form has a key of its own, so that submitting it twice makes one refund. */
+/** What was entered. A form has a key of its own, so that submitting it twice makes one refund. */
 type Entered = {
   readonly key: string
   readonly amount: string
@@ -61,7 +61,7 @@ export function mountCreating(scope: FastifyInstance, ctx: Context): void {
     return sendForm(screen, screen.asked('to') === 'address' ? 'address' : 'own', entered, null)
   })
 
-  /** To whoever signed the payment, or to whom the buyer will name: a stolen cookie sends money nowhere else. */
+  /** To the payer who signed, or to the address that the buyer will name: a stolen cookie sends money nowhere else. */
   scope.post(path, writing, (request, reply) => {
     const screen = openScreen(ctx, request, reply)
     return answer(screen, 'own', async (payment, entered) => {

@@ -11,7 +11,7 @@ import type { Screen } from '../screen.ts'
 import { amountOf } from './steps.ts'
 import { renderStatus } from './view.ts'
 
-/** Why somebody cannot refund a payment. */
+/** Why a member cannot refund a payment. */
 type Obstacle = 'notAllowed' | 'ownersOnly' | 'reversed' | 'unproven' | 'notFinal' | 'nothingLeft'
 
 /** What of a payment has gone back, what is left, and whether this member can refund it. */
@@ -25,7 +25,7 @@ export type Remainder = {
   readonly obstacle: Obstacle | null
 }
 
-/** More refunds of one payment than anybody makes; the list of refunds has them all. */
+/** More refunds than one payment ever has; the list of refunds has them all. */
 const refundsMax = 20
 
 export async function readRemainder(

@@ -58,8 +58,8 @@ export function mountRefunds(scope: FastifyInstance, ctx: Context): void {
 }
 
 /**
- * What a store does about a refund without its wallet. What says who gets the money, or that it was paid where nobody can
- * look, takes a touch.
+ * What a store does about a refund without its wallet. Naming the recipient takes a touch, and so does declaring a payment
+ * that cannot be checked.
  */
 function mountActs(scope: FastifyInstance, ctx: Context, rails: Rails): void {
   const on = (act: string, work: (screen: Screen, id: string) => Promise<unknown>) =>
@@ -103,7 +103,7 @@ function mountActs(scope: FastifyInstance, ctx: Context, rails: Rails): void {
     })
   })
 
-  /** A link alone pays nobody: what is named with it takes a touch. */
+  /** A link alone moves no money: confirming the address that is named with it takes a touch. */
   scope.post(`${path}/:refundId/claim`, writing, async (request, reply) => {
     const screen = openScreen(ctx, request, reply)
     const id = idOf(screen)
@@ -128,7 +128,7 @@ function mountActs(scope: FastifyInstance, ctx: Context, rails: Rails): void {
 
 /**
  * For the script: hands out what the wallet signs, and takes its signature. Neither takes a touch, because nothing moves
- * without the key of the wallet, to nobody but the refund's recipient.
+ * without the wallet's key, and only to the refund's recipient.
  */
 function mountSigning(scope: FastifyInstance, ctx: Context, rails: Rails): void {
   const on = (act: string, work: (screen: Screen, id: string) => Promise<unknown>) =>
@@ -159,8 +159,8 @@ function idOf({ part }: Screen): string {
 }
 
 /**
- * Whether a member may say who gets the money of a refund, or that it was paid where nobody can look. A manager may only
- * for what they asked for themselves: that is within the limit that owners set.
+ * Whether a member may name the recipient of a refund, or declare it paid by means that cannot be checked. A manager may
+ * do so only for refunds that they requested: those are within the limit that owners set.
  */
 function mayVouch(role: Role, memberId: string, { actor }: { readonly actor: Actor }): boolean {
   return role === 'owner' || actor.id === memberId

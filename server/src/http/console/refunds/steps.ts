@@ -42,7 +42,7 @@ type StepId = keyof Texts['refunds']['steps']
 /** One step of a refund: when it happened, what fills its sentence, and who caused it. */
 export type Step = {
   readonly id: StepId
-  /** Null if nobody noted when, or if it has not happened yet. */
+  /** Null if the time was not recorded, or if it has not happened yet. */
   readonly at: Date | null
   readonly tone: '' | 'failed' | 'coming'
   readonly fills: Readonly<Record<string, string | Html>>

@@ -103,7 +103,7 @@ export type One = {
   readonly wire: Wire
   /** See `mayVouch` in routes.ts. */
   readonly mayVouch: boolean
-  /** Why what somebody tried was refused. */
+  /** Why the last attempt was refused. */
   readonly problem: string | null
 }
 
@@ -156,7 +156,7 @@ ${renderFact(texts.id, html`<code>${wire.id}</code>`)}
 ${renderRaw(texts.raw, withoutCode(wire))}`
 }
 
-/** Whoever confirms an address gets the code from the buyer, not from this screen. */
+/** The member who confirms an address gets the code from the buyer, not from this screen. */
 function withoutCode({ claim, ...wire }: Wire) {
   if (!claim) return wire
   const { code: _, ...shown } = claim
@@ -254,7 +254,7 @@ ${renderField(texts.reference, 'reference', attributes)}
 <div class="buttons"><button class="quiet">${texts.declare}</button></div></form></details>`
 }
 
-/** For a refund of which nobody knows yet who gets it: the buyer's link, and confirming what the buyer named. */
+/** For a refund without a recipient: the buyer's link, and confirming the address that the buyer named. */
 function renderClaim(screen: Screen, { wire, mayVouch }: One): Html {
   const { locale } = screen
   const texts = screen.texts.refunds

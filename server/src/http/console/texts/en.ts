@@ -88,7 +88,7 @@ export const en = {
     newPasskey: 'new passkey',
     until: 'until {time}',
     withdraw: 'Withdraw',
-    invite: 'Invite somebody',
+    invite: 'Invite a member',
     name: 'Name',
     email: 'E-mail, if you want to note it',
     /** Instead of `email`, where mails are sent. */
@@ -110,7 +110,7 @@ export const en = {
     unclaimed: 'Waiting for a signature',
     unclaimedAbout: 'Nothing is paid to it until its holder has {proven}.',
     unclaimedProven: 'proven that it is theirs',
-    unclaimedCustodial: 'Nothing is paid to it until whoever runs this deployment has claimed it.',
+    unclaimedCustodial: 'Nothing is paid to it until the operator of this deployment has claimed it.',
     inUse: 'In use',
     none: 'No wallet: new checkouts cannot be paid here.',
     elsewhere: 'Another cell of this deployment has it: new checkouts cannot be paid here.',
@@ -129,7 +129,7 @@ export const en = {
     recentAbout:
       'If this was not you, go back to the wallet from before. That undoes all later changes of the same network too. If it was changed several times, press the button that names your own wallet.',
     keyEnough:
-      'In this store a key is enough to change the wallet. Whoever did it with a stolen key can do it again: {revoke}, and let owners confirm changes, below.',
+      'In this store a key is enough to change the wallet. A thief with the key can do it again: {revoke}, and let owners confirm changes, below.',
     revoke: 'revoke that key',
     before: 'Before: {address}',
     undone: 'undone {time}',
@@ -159,7 +159,7 @@ export const en = {
     join: 'With it they make a passkey and join.',
     recover: 'With it they make a new passkey. Their old ones stop working then.',
     about:
-      'It works once, until {time}, and it is shown only now. Whoever has it can use it, so send it to nobody else.',
+      'It works once, until {time}, and it is shown only now. Anyone who has it can use it, so send it to this person only.',
     mailed: 'It is also on its way to {email}.',
     copy: 'Copy the link',
     back: 'Back to the members',
@@ -264,14 +264,14 @@ export const en = {
     steps: {
       wallet: {
         title: 'The wallet that is paid',
-        text: 'Payments go straight to a wallet of yours. Nobody in between holds the money.',
+        text: 'Payments go straight to a wallet of yours. No company in between holds the money.',
         doneText: 'New payments go here:',
         action: 'Set up the wallet',
       },
       payment: {
         title: 'A payment',
         text: 'Make a payment link and pay it yourself. You see it arrive.',
-        doneText: 'Somebody has paid. Every payment is in the list.',
+        doneText: 'Your first payment has arrived. Every payment is in the list.',
         action: 'Make a payment',
       },
       key: {
@@ -340,12 +340,12 @@ export const en = {
     endpointFailing: '{host} has taken nothing since {time}',
     endpointOff: '{host} was switched off, because it took nothing',
     walletWaits: 'Confirm or refuse a new wallet',
-    walletWaitsAbout: 'Somebody asked for payments to go to another address',
+    walletWaitsAbout: 'A request to pay to another address needs an owner',
     refund: 'Finish {count} refunds',
     refundOne: 'Finish a refund',
     refundAbout: 'They wait for a signature or a transaction',
     noWallet: 'Add a wallet',
-    noWalletAbout: 'Without one nobody can pay you',
+    noWalletAbout: 'Without one you cannot be paid',
     latest: 'Latest payments',
     all: 'All payments',
     order: 'Order {id}',
@@ -474,7 +474,7 @@ export const en = {
         title: 'Partly refunded.',
         text: '{amount} of it went back. The rest is in your wallet and can no longer be reversed.',
       },
-      over: { title: 'Nothing to do.', text: 'Nobody paid before it expired.' },
+      over: { title: 'Nothing to do.', text: 'It expired without a payment.' },
       canceled: { title: 'Nothing to do.', text: 'It was canceled and cannot be paid.' },
       decide: { title: 'This needs you.', text: 'Money came that does not complete the checkout by itself.' },
       dust: {
@@ -496,7 +496,7 @@ export const en = {
       block: { title: 'In a block', text: '{amount} in block {block}' },
       safe: { title: 'Safe', text: 'The block is very unlikely to be replaced' },
       final: { title: 'Final', text: 'The payment can no longer be reversed' },
-      awaitFinal: { title: 'Final', text: 'Not yet. This takes up to half an hour and needs nobody' },
+      awaitFinal: { title: 'Final', text: 'Not yet. This takes up to half an hour. You have nothing to do' },
       completed: { title: 'Counted as paid', text: 'From here on the order is paid' },
       reopened: { title: 'Open again', text: 'The buyer can pay again' },
       expired: { title: 'Expired', text: 'It can no longer be paid' },
@@ -544,15 +544,15 @@ export const en = {
       store_inactive:
         'This store may not take payments yet: it waits for approval or for the proof of its wallet, or it is suspended.',
       wallet_required: 'This store has no wallet that can be paid now. Look at Wallets.',
-      currency_unsupported: 'Nobody names a rate for this currency here. Choose another one.',
+      currency_unsupported: 'This deployment has no rate for this currency. Choose another one.',
       rate_unavailable:
         'There is no current rate for this currency. Try again in a minute, or choose dollars.',
     },
     states: {
-      OPEN: { title: 'Waiting', text: 'Nobody has paid yet.' },
+      OPEN: { title: 'Waiting', text: 'Not paid yet.' },
       PROCESSING: { title: 'Settling', text: 'The payment is on its way. This takes a few seconds.' },
       COMPLETED: { title: 'Paid', text: 'The money is in your wallet.' },
-      EXPIRED: { title: 'Expired', text: 'Nobody paid in time. Make another one if it is still wanted.' },
+      EXPIRED: { title: 'Expired', text: 'It was not paid in time. Make another one if it is still wanted.' },
       CANCELED: { title: 'Canceled', text: 'The link cannot be paid any more.' },
     },
     scan: 'Code of the payment page',
@@ -572,7 +572,7 @@ export const en = {
       'Money that reached your wallet and completed no checkout. You have it already. Say which order it pays, or put it aside.',
     empty: 'Nothing to decide',
     emptyAbout:
-      'When somebody pays too little, too much, too late or without a checkout, you find it here, with the reason.',
+      'Payments that are too small, too large, too late or without a checkout appear here, with the reason.',
     more: 'These are the newest. Older ones appear once these are decided.',
     dispositions: {
       unmatched: 'Unmatched',
@@ -615,7 +615,7 @@ export const en = {
     paidAlready:
       '{order} is paid already, so this cannot pay it too. Refund it or agree on something with the buyer, then put it aside.',
     unproven:
-      'Another store has registered the same wallet, so nobody can say whose money this is. Prove that the wallet is yours, then decide.',
+      'Another store has registered the same wallet, so it is not clear whose money this is. Prove that the wallet is yours, then decide.',
     mayNot: 'Owners and managers decide about it.',
     dismissInstead: 'Put it aside instead',
     refundInstead: 'Refund it instead',
@@ -728,7 +728,7 @@ export const en = {
       sent: { title: 'Sent', text: 'In the transaction {transaction}' },
       completed: { title: 'Completed', text: '{amount} reached {address} in the transaction {transaction}' },
       final: { title: 'Final', text: 'It can no longer be reversed' },
-      awaitFinal: { title: 'Final', text: 'Not yet. This takes up to half an hour and needs nobody' },
+      awaitFinal: { title: 'Final', text: 'Not yet. This takes up to half an hour. You have nothing to do' },
       reorged: { title: 'Taken out of its block', text: 'The chain replaced the block. It is sent again' },
       declared: { title: 'Declared', text: 'Your store says that it was paid another way: {reference}' },
       cancelAsked: { title: 'Cancellation asked for', text: 'It waits until the signature cannot be used' },
@@ -770,14 +770,14 @@ export const en = {
     name: 'Check it',
     declaring: 'Paid another way?',
     declaringAbout:
-      'From an exchange or another account, for example. It is kept as your word: nobody can check it, and the buyer sees that.',
+      'From an exchange or another account, for example. It is recorded as your statement: it cannot be checked, and the buyer sees that.',
     reference: 'How you paid it',
     referenceExample: 'Bank transfer of 3 May',
     declare: 'Record it',
 
     code: 'Code from the buyer',
     codeAbout:
-      'Only the person who opened the link knows this code. Get it from your buyer where you usually talk to them, so that nobody else is paid.',
+      'Only the person who opened the link knows this code. Get it from your buyer where you usually talk to them, so that the right person is paid.',
     named: 'Address named by the buyer',
     confirm: 'Confirm and use this address',
     makeLink: 'Make a link for the buyer',
@@ -932,7 +932,7 @@ export const en = {
     noScopes: 'Choose at least one thing that the key may do.',
     keyMade: 'Your key',
     keyMadeAbout:
-      'Copy it now: it is shown only here, and cannot be found out later. Whoever has it can use it.',
+      'Copy it now: it is shown only here, and cannot be shown again. Anyone who has it can use it.',
     copyKey: 'Copy the key',
     endpoints: 'Webhook endpoints',
     endpointsAbout:
@@ -1115,8 +1115,8 @@ export const en = {
     older: 'Older',
     lookFurther: 'Look further back',
     looked: 'Looked through numbers {from} to {to} of the event log.',
-    none: 'Nobody did anything like that there.',
-    empty: 'Nobody has changed anything yet.',
+    none: 'Nothing like that happened there.',
+    empty: 'Nothing has changed yet.',
     details: 'Details',
     kinds: {
       checkout: 'Checkouts',
@@ -1128,7 +1128,7 @@ export const en = {
       member: 'Members',
       webhook_endpoint: 'Webhooks',
     },
-    /** What somebody did. A type that is not here is named as it is. */
+    /** What an actor did. A type that is not here is named as it is. */
     sentences: {
       'checkout.created': '{who} created a checkout: {what}',
       'checkout.canceled': '{who} canceled a checkout: {what}',
@@ -1202,7 +1202,7 @@ export const en = {
     },
     store: {
       about: {
-        waiting: 'Somebody signed up for this store. It creates no checkouts until you approve it.',
+        waiting: 'This store was opened by sign-up. It creates no checkouts until you approve it.',
         unproven: 'It creates checkouts as soon as it has proven its wallet, or when you approve it.',
         approved: 'It creates checkouts.',
         suspended:
@@ -1245,7 +1245,7 @@ export const en = {
     link: {
       title: 'Link for the owner',
       heading: 'Send this link to {name}',
-      about: 'It works once, until {time}, and is shown only now. Whoever has it can use it.',
+      about: 'It works once, until {time}, and is shown only now. Anyone who has it can use it.',
       mailed: 'It is also mailed to {email}.',
       copy: 'Copy the link',
       back: 'To the store',

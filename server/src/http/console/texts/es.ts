@@ -81,7 +81,7 @@ export const es: typeof en = {
     newPasskey: 'llave de acceso nueva',
     until: 'hasta el {time}',
     withdraw: 'Retirar',
-    invite: 'Invitar a alguien',
+    invite: 'Invitar a un miembro',
     name: 'Nombre',
     email: 'Correo electrónico, si quiere anotarlo',
     emailMailed: 'Correo electrónico, si quiere que el enlace se envíe también allí',
@@ -102,7 +102,7 @@ export const es: typeof en = {
     unclaimed: 'En espera de una firma',
     unclaimedAbout: 'No se paga nada a ella hasta que su titular {proven}.',
     unclaimedProven: 'demuestre que es suya',
-    unclaimedCustodial: 'No se paga nada a ella hasta que quien administra esta instalación la reclame.',
+    unclaimedCustodial: 'No se paga nada a ella hasta que el operador de esta instalación la reclame.',
     inUse: 'En uso',
     none: 'Sin cartera: los pagos nuevos no se pueden recibir aquí.',
     elsewhere: 'La tiene otra celda de esta instalación: los pagos nuevos no se pueden recibir aquí.',
@@ -121,7 +121,7 @@ export const es: typeof en = {
     recentAbout:
       'Si no ha sido usted, vuelva a la cartera anterior. Con ello se deshacen también los cambios posteriores de la misma red. Si se cambió varias veces, pulse el botón que nombra su propia cartera.',
     keyEnough:
-      'En esta tienda basta una clave para cambiar la cartera. Quien lo hizo con una clave robada puede repetirlo: {revoke} y haga que los propietarios confirmen los cambios, más abajo.',
+      'En esta tienda basta una clave para cambiar la cartera. Un ladrón con la clave puede repetirlo: {revoke} y haga que los propietarios confirmen los cambios, más abajo.',
     revoke: 'revoque esa clave',
     before: 'Antes: {address}',
     undone: 'deshecho el {time}',
@@ -152,7 +152,7 @@ export const es: typeof en = {
     recover:
       'Con él, esa persona crea una llave de acceso nueva. Las anteriores dejan entonces de funcionar.',
     about:
-      'Funciona una sola vez, hasta el {time}, y solo se muestra ahora. Quien lo tenga puede usarlo: no lo envíe a nadie más.',
+      'Funciona una sola vez, hasta el {time}, y solo se muestra ahora. Cualquiera que lo tenga puede usarlo: envíelo solo a esta persona.',
     mailed: 'También va de camino a {email}.',
     copy: 'Copiar el enlace',
     back: 'Volver a los miembros',
@@ -164,7 +164,7 @@ export const es: typeof en = {
     invitation: 'Este enlace no funciona: ya se usó, caducó o fue sustituido. Pida uno nuevo.',
     passkey: 'No se ha aceptado esta llave de acceso. Inténtelo de nuevo o use otra.',
     identity:
-      'Nadie aquí está conectado con esa cuenta. Inicie sesión con su llave de acceso y conéctela en la página de su cuenta.',
+      'Ningún miembro está conectado con esa cuenta. Inicie sesión con su llave de acceso y conéctela en la página de su cuenta.',
     identity_taken: 'Esa cuenta ya está conectada con un miembro.',
     provider:
       'No se ha aceptado la respuesta del proveedor de identidad. Inténtelo de nuevo o entre con su llave de acceso.',
@@ -181,11 +181,11 @@ export const es: typeof en = {
     other_stores:
       'Este miembro pertenece también a una tienda que no es suya, así que no puede sustituir sus llaves de acceso. Quítelo aquí e invítelo de nuevo.',
     operator:
-      'Este miembro administra la instalación, así que no puede sustituir sus llaves de acceso. Pregunte a quien la administra con él.',
+      'Este miembro administra la instalación, así que no puede sustituir sus llaves de acceso. Pregunte a otro operador.',
     is_member: 'Ya es miembro de esta tienda.',
     members_max: 'La tienda ya tiene todos los miembros e invitaciones abiertas que puede tener.',
     change_over:
-      'Este cambio ya no espera: se confirmó, se rechazó, se sustituyó o se retiró, o nadie lo confirmó a tiempo. Mire las carteras de nuevo.',
+      'Este cambio ya no espera: se confirmó, se rechazó, se sustituyó o se retiró, o no se confirmó a tiempo. Mire las carteras de nuevo.',
     undo_over: 'Este cambio no se puede deshacer: tiene más de 24 horas o ya se deshizo.',
     wallet_address:
       'Esta no es la dirección de una cartera que pueda cobrar aquí. Cópiela entera desde su cartera.',
@@ -293,14 +293,14 @@ export const es: typeof en = {
     steps: {
       wallet: {
         title: 'La cartera que cobra',
-        text: 'Los pagos van directamente a una cartera suya. Nadie guarda el dinero por el camino.',
+        text: 'Los pagos van directamente a una cartera suya. Ninguna empresa guarda el dinero por el camino.',
         doneText: 'Los pagos nuevos van aquí:',
         action: 'Preparar la cartera',
       },
       payment: {
         title: 'Un pago',
         text: 'Cree un enlace de pago y páguelo usted mismo. Lo verá llegar.',
-        doneText: 'Alguien ha pagado. Todos los pagos están en la lista.',
+        doneText: 'Ha llegado su primer pago. Todos los pagos están en la lista.',
         action: 'Crear un pago',
       },
       key: {
@@ -370,12 +370,12 @@ export const es: typeof en = {
     endpointFailing: '{host} no ha aceptado nada desde {time}',
     endpointOff: '{host} se desactivó porque no aceptaba nada',
     walletWaits: 'Confirme o rechace una cartera nueva',
-    walletWaitsAbout: 'Alguien pidió que los pagos vayan a otra dirección',
+    walletWaitsAbout: 'Una petición de cobrar en otra dirección necesita a un propietario',
     refund: 'Termine {count} reembolsos',
     refundOne: 'Termine un reembolso',
     refundAbout: 'Esperan una firma o una transacción',
     noWallet: 'Añada una cartera',
-    noWalletAbout: 'Sin ella nadie puede pagarle',
+    noWalletAbout: 'Sin ella no puede cobrar',
     latest: 'Últimos pagos',
     all: 'Todos los pagos',
     order: 'Pedido {id}',
@@ -502,7 +502,7 @@ export const es: typeof en = {
         title: 'Reembolsado en parte.',
         text: '{amount} se devolvieron. El resto está en su cartera y ya no puede revertirse.',
       },
-      over: { title: 'Nada que hacer.', text: 'Nadie pagó antes de que caducara.' },
+      over: { title: 'Nada que hacer.', text: 'Caducó sin ningún pago.' },
       canceled: { title: 'Nada que hacer.', text: 'Se canceló y no puede pagarse.' },
       decide: { title: 'Necesita su decisión.', text: 'Llegó dinero que no completa el cobro por sí solo.' },
       dust: {
@@ -524,7 +524,7 @@ export const es: typeof en = {
       block: { title: 'En un bloque', text: '{amount} en el bloque {block}' },
       safe: { title: 'Seguro', text: 'Es muy improbable que el bloque se reemplace' },
       final: { title: 'Definitivo', text: 'El pago ya no puede revertirse' },
-      awaitFinal: { title: 'Definitivo', text: 'Aún no. Tarda hasta media hora y no requiere a nadie' },
+      awaitFinal: { title: 'Definitivo', text: 'Aún no. Tarda hasta media hora. No tiene que hacer nada' },
       completed: { title: 'Cuenta como pagado', text: 'Desde aquí el pedido está pagado' },
       reopened: { title: 'Abierto de nuevo', text: 'El comprador puede volver a pagar' },
       expired: { title: 'Caducado', text: 'Ya no puede pagarse' },
@@ -575,14 +575,14 @@ export const es: typeof en = {
         'Esta tienda aún no puede cobrar: espera la aprobación o la prueba de su cartera, o está suspendida.',
       wallet_required:
         'Esta tienda no tiene ninguna cartera a la que se pueda pagar ahora. Mire en Carteras.',
-      currency_unsupported: 'Aquí nadie da un cambio para esta moneda. Elija otra.',
+      currency_unsupported: 'Esta instalación no tiene cambio para esta moneda. Elija otra.',
       rate_unavailable: 'No hay un cambio actual para esta moneda. Pruebe en un minuto o elija dólares.',
     },
     states: {
-      OPEN: { title: 'Esperando', text: 'Todavía no ha pagado nadie.' },
+      OPEN: { title: 'Esperando', text: 'Todavía no está pagado.' },
       PROCESSING: { title: 'Liquidando', text: 'El pago está en camino. Tarda unos segundos.' },
       COMPLETED: { title: 'Pagado', text: 'El dinero está en su cartera.' },
-      EXPIRED: { title: 'Caducado', text: 'Nadie pagó a tiempo. Cree otro si aún hace falta.' },
+      EXPIRED: { title: 'Caducado', text: 'No se pagó a tiempo. Cree otro si aún hace falta.' },
       CANCELED: { title: 'Cancelado', text: 'El enlace ya no se puede pagar.' },
     },
     scan: 'Código de la página de pago',
@@ -601,8 +601,7 @@ export const es: typeof en = {
     about:
       'Dinero que llegó a su cartera y no completó ningún cobro. Ya es suyo. Diga qué pedido paga, o apártelo.',
     empty: 'No hay nada por decidir',
-    emptyAbout:
-      'Cuando alguien pague de menos, de más, tarde o sin un cobro, lo encontrará aquí, con el motivo.',
+    emptyAbout: 'Los pagos de menos, de más, tardíos o sin un cobro aparecen aquí, con el motivo.',
     more: 'Estos son los más recientes. Los anteriores aparecen cuando estos estén decididos.',
     dispositions: {
       unmatched: 'Sin cobro',
@@ -645,7 +644,7 @@ export const es: typeof en = {
     paidAlready:
       '{order} ya está pagado, así que esto no puede pagarlo también. Reembólselo o acuerde algo con el comprador, y después apártelo.',
     unproven:
-      'Otra tienda ha registrado la misma cartera, así que nadie puede decir de quién es este dinero. Demuestre que la cartera es suya y decida después.',
+      'Otra tienda ha registrado la misma cartera, así que no está claro de quién es este dinero. Demuestre que la cartera es suya y decida después.',
     mayNot: 'Deciden los propietarios y los encargados.',
     dismissInstead: 'Apartarlo',
     refundInstead: 'Reembolsarlo',
@@ -771,7 +770,7 @@ export const es: typeof en = {
         text: '{amount} llegaron a {address} en la transacción {transaction}',
       },
       final: { title: 'Definitivo', text: 'Ya no puede revertirse' },
-      awaitFinal: { title: 'Definitivo', text: 'Aún no. Tarda hasta media hora y no requiere a nadie' },
+      awaitFinal: { title: 'Definitivo', text: 'Aún no. Tarda hasta media hora. No tiene que hacer nada' },
       reorged: { title: 'Fuera de su bloque', text: 'La cadena reemplazó el bloque. Se envía otra vez' },
       declared: { title: 'Declarado', text: 'Su tienda dice que se pagó de otra manera: {reference}' },
       cancelAsked: { title: 'Cancelación pedida', text: 'Espera a que la firma ya no pueda usarse' },
@@ -813,14 +812,14 @@ export const es: typeof en = {
     name: 'Comprobarla',
     declaring: '¿Lo pagó de otra manera?',
     declaringAbout:
-      'Por ejemplo, desde un exchange u otra cuenta. Queda como su palabra: nadie puede comprobarlo, y el comprador lo ve así.',
+      'Por ejemplo, desde un exchange u otra cuenta. Queda registrado como declaración suya: no se puede comprobar, y el comprador lo ve así.',
     reference: 'Cómo lo pagó',
     referenceExample: 'Transferencia bancaria del 3 de mayo',
     declare: 'Registrarlo',
 
     code: 'Código del comprador',
     codeAbout:
-      'Solo quien abrió el enlace conoce este código. Pídaselo a su comprador por donde suelen hablar, para que no cobre nadie más.',
+      'Solo quien abrió el enlace conoce este código. Pídaselo a su comprador por donde suelen hablar, para que cobre la persona correcta.',
     named: 'Dirección que indicó el comprador',
     confirm: 'Confirmar y usar esta dirección',
     makeLink: 'Crear un enlace para el comprador',
@@ -974,7 +973,7 @@ export const es: typeof en = {
     noScopes: 'Elija al menos una cosa que la clave pueda hacer.',
     keyMade: 'Su clave',
     keyMadeAbout:
-      'Cópiela ahora: solo se muestra aquí y no se puede averiguar después. Quien la tenga puede usarla.',
+      'Cópiela ahora: solo se muestra aquí y no se puede volver a mostrar. Cualquiera que la tenga puede usarla.',
     copyKey: 'Copiar la clave',
     endpoints: 'Destinos de webhooks',
     endpointsAbout:
@@ -1076,7 +1075,7 @@ export const es: typeof en = {
     number: 'Número {number} del registro',
     raw: 'Tal como se envió',
     problems: {
-      key_limit: 'La tienda tiene todas las claves que puede tener. Revoque una que nadie use.',
+      key_limit: 'La tienda tiene todas las claves que puede tener. Revoque una que no se use.',
       endpoint_exists: 'Ya hay un destino con esta URL.',
       endpoint_limit: 'La tienda tiene todos los destinos que puede tener, o cambió demasiados hoy.',
       endpoint_disabled: 'El destino está desactivado. Actívelo primero.',
@@ -1157,8 +1156,8 @@ export const es: typeof en = {
     older: 'Anterior',
     lookFurther: 'Buscar más atrás',
     looked: 'Revisados los números {from} a {to} del registro de eventos.',
-    none: 'Nadie hizo nada así en ese tramo.',
-    empty: 'Nadie ha cambiado nada todavía.',
+    none: 'No pasó nada así en ese tramo.',
+    empty: 'Todavía no ha cambiado nada.',
     details: 'Detalles',
     kinds: {
       checkout: 'Cobros',
@@ -1243,7 +1242,7 @@ export const es: typeof en = {
     },
     store: {
       about: {
-        waiting: 'Alguien se registró con esta tienda. No crea pagos hasta que usted la apruebe.',
+        waiting: 'Esta tienda se abrió por registro. No crea pagos hasta que usted la apruebe.',
         unproven: 'Crea pagos en cuanto demuestre su cartera, o cuando usted la apruebe.',
         approved: 'Crea pagos.',
         suspended: 'No crea pagos. Los que tiene aún se pueden pagar, y sus miembros lo ven todo como antes.',
@@ -1286,7 +1285,7 @@ export const es: typeof en = {
     link: {
       title: 'Enlace para el propietario',
       heading: 'Envíe este enlace a {name}',
-      about: 'Funciona una vez, hasta {time}, y solo se muestra ahora. Quien lo tenga puede usarlo.',
+      about: 'Funciona una vez, hasta {time}, y solo se muestra ahora. Cualquiera que lo tenga puede usarlo.',
       mailed: 'También se envía por correo a {email}.',
       copy: 'Copiar el enlace',
       back: 'Ir a la tienda',
