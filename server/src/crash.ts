@@ -16,7 +16,7 @@ export const crashPoints = [
   'prepare-after-commit',
   'sign-before-commit',
   'sign-after-commit',
-  // serve: a wallet or settler is claimed in the directory
+  // serve: this cell becomes the owner of a wallet or settler
   'hold-before',
   'hold-after',
   'hold-before-commit',

@@ -12,7 +12,6 @@ import { openUses } from './checkouts/uses.ts'
 import type { Context } from './context.ts'
 import type { Transaction } from './database/db.ts'
 import { runIfDue } from './database/schedule.ts'
-import { releaseClaims } from './directory/release.ts'
 import { reportToDirectory } from './directory/report.ts'
 import { assignWaitingSequences } from './events/assign-sequence.ts'
 import { openDeliverer } from './events/webhooks/deliver.ts'
@@ -43,12 +42,6 @@ const failureRestMs = 1_000
 /** Twice the 24 hours that the API promises, so that a repeat at the last minute still finds its answer. */
 const answersKeptHours = 48
 const answersPerRun = 5_000
-/**
- * A full report to the directory takes longer the more wallets there are. A second one at the same time would see a gap
- * in the count, as if a copy of the database ran, and report everything again, which takes long enough for the next.
- * If a process dies in between, the cell is silent for this long, so it is well below `quietMinutes`.
- */
-const reportLeaseSeconds = 300
 
 export function startWorker(ctx: Context, signers: readonly AnySigner[] = []): Worker {
   const stopping = new AbortController()
@@ -113,40 +106,23 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
     scheduled(ctx, 'forget-answers', 600, async () => {
       while ((await deleteOldAnswers(ctx.db, answersKeptHours, answersPerRun)) === answersPerRun);
     }),
-    ...(ctx.directory ? directory(ctx) : []),
+    ...(ctx.directory ? [report(ctx)] : []),
     ...settlement(ctx, signers),
   ]
 }
 
 /** What a cell that shares a directory has to say there. */
-function directory(ctx: Context): readonly Loop[] {
+function report(ctx: Context): Loop {
   const uses = openUses(ctx.db)
-  const reportTurn = { gaps: 0 }
-  const claimTurn: Parameters<typeof releaseClaims>[2] = { after: null }
-  return [
-    scheduled(
-      ctx,
-      'directory-report',
-      60,
-      () => reportToDirectory(ctx, uses, () => readLoad(ctx.db), reportTurn),
-      reportLeaseSeconds,
-    ),
-    scheduled(ctx, 'directory-release', 600, async () => void (await releaseClaims(ctx, uses, claimTurn))),
-  ]
+  return scheduled(ctx, 'directory-report', 60, () => reportToDirectory(ctx, uses, () => readLoad(ctx.db)))
 }
 
-function scheduled(
-  ctx: Context,
-  name: string,
-  everySeconds: number,
-  run: () => Promise<void>,
-  leaseSeconds = 30,
-): Loop {
+function scheduled(ctx: Context, name: string, everySeconds: number, run: () => Promise<void>): Loop {
   return {
     name,
     restMs: 1_000,
     run: async () => {
-      await runIfDue(ctx.db, { name, everySeconds, leaseSeconds, run })
+      await runIfDue(ctx.db, { name, everySeconds, leaseSeconds: 30, run })
       return false
     },
   }

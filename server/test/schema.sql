@@ -236,7 +236,7 @@ CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time 
       when w.proven_at is not null then 1
       when w.retired_at is null or w.retired_at > paid_at then 2 else 3 end as rank
     from wallets w join stores s on s.id = w.store_id and s.mode = in_mode
-    where w.pay_to = paid_to and not w.unclaimed
+    where w.pay_to = paid_to and not w.unowned
       and (w.proven_at is not null or w.created_at <= paid_at and w.registration > 0)
   ), first as (
     select distinct r.store_id, r.rank from ranked r where r.rank = (select min(rank) from ranked)
@@ -456,13 +456,14 @@ CREATE TABLE public.delivery_attempts (
 
 CREATE TABLE public.directory_state (
     only_one boolean DEFAULT true NOT NULL,
-    epoch bigint,
+    generation bigint,
     identity text,
-    number bigint DEFAULT 0 NOT NULL,
-    reports bigint DEFAULT 0 NOT NULL,
+    fence bigint DEFAULT 0 NOT NULL,
+    stamp bigint DEFAULT 0 NOT NULL,
     takes_stores boolean DEFAULT true NOT NULL,
     held boolean,
-    CONSTRAINT directory_state_check CHECK (((epoch IS NULL) OR (identity IS NOT NULL))),
+    next_stamp bigint,
+    CONSTRAINT directory_state_check CHECK (((generation IS NULL) OR (identity IS NOT NULL))),
     CONSTRAINT directory_state_only_one_check CHECK (only_one)
 );
 
@@ -997,7 +998,7 @@ END) STORED NOT NULL COLLATE pg_catalog."C",
     challenge_expires_at timestamp with time zone,
     proven_at timestamp with time zone,
     shared_elsewhere boolean DEFAULT false NOT NULL,
-    unclaimed boolean DEFAULT false NOT NULL,
+    unowned boolean DEFAULT false NOT NULL,
     elsewhere boolean DEFAULT false NOT NULL,
     released_at timestamp with time zone,
     CONSTRAINT wallets_check CHECK (((challenge IS NULL) = (challenge_expires_at IS NULL))),

@@ -1,5 +1,6 @@
 import type { Database } from '../database/db.ts'
 import type { Family, Mode } from '../networks.ts'
+import { undoHours } from '../stores/change.ts'
 
 /** A wallet as chains know it, whatever stores of this cell have it. */
 export type WalletRecord = {
@@ -10,11 +11,11 @@ export type WalletRecord = {
   readonly isRetired: boolean
 }
 
-/** SQL: records of wallets that the cell claimed, with the mode of their stores. */
+/** SQL: records of wallets that the cell may own, with the mode of their stores. */
 const records = (condition: string) => `select s.mode, w.family, w.pay_to as "payTo",
     bool_and(w.retired_at is not null) as "isRetired"
   from wallets w join stores s on s.id = w.store_id
-  where ${condition} and (not w.unclaimed or w.registration > 0)
+  where ${condition} and (not w.unowned or w.registration > 0)
   group by s.mode, w.family, w.pay_to order by w.pay_to`
 
 /** The wallets after an address, in the order of their addresses. */
@@ -27,7 +28,7 @@ export async function listRecords(db: Database, after: string, limit: number): P
   )
 }
 
-/** The last address of the same page, whoever claimed it; null behind the end. */
+/** The last address of the same page, whoever owns it; null behind the end. */
 export async function findPageEnd(db: Database, after: string, limit: number): Promise<string | null> {
   const [row] = await db.query<{ last: string | null }>(
     'select max(pay_to) as last from (select distinct pay_to from wallets where pay_to > $1 order by pay_to limit $2) p',
@@ -45,13 +46,15 @@ const oldest = (status: string) => `(select c.created_at from checkouts c
   where c.store_id = x.store_id and c.status = '${status}' order by c.id limit 1)`
 
 /**
- * Of retired wallets, those at which something may still happen: a checkout that may name it is open, or money to it or
- * from it is on its way, not final, or waited for. Each part reads an index of what is unfinished once, however many
+ * Of retired wallets, those at which something may still happen: an owner may undo the change, a checkout that may name it
+ * is open, or money to it or from it is on its way, not final, or waited for. Each part reads an index of what is unfinished once, however many
  * wallets are asked about. A checkout may be written by a process whose clock is behind, so an hour is added.
  */
 export async function findBusy(db: Database, payTo: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ payTo: string }>(
     `select x.pay_to as "payTo" from wallets x where x.pay_to = any ($1)
+       and x.retired_at > clock() - interval '${undoHours} hours'
+     union select x.pay_to from wallets x where x.pay_to = any ($1)
        and least(${oldest('OPEN')}, ${oldest('PROCESSING')}) < x.retired_at + interval '1 hour'
      union select unnest(array[a.pay_to, a.payer]) from authorizations a
        where a.state in ('claimed', 'sent') and not a.is_credited and (a.pay_to = any ($1) or a.payer = any ($1))

@@ -1,20 +1,23 @@
 import { parseWalletAddress, toStoredAnywhere } from '../chains/families.ts'
+import { readLoad } from '../checkouts/use-rows.ts'
 import { openUses } from '../checkouts/uses.ts'
 import type { Context } from '../context.ts'
-import { adopt, checkDirectory, describeTaken, migrateDirectory } from '../directory/adopt.ts'
-import * as cells from '../directory/cell-rows.ts'
-import { ask, type Claim, walletClaim } from '../directory/directory.ts'
-import { drawMaps, writeMaps } from '../directory/maps.ts'
-import { placeStore } from '../directory/place.ts'
-import { removeCell } from '../directory/remove.ts'
-import { type Cell, listOwners } from '../directory/rows.ts'
+import { adopt, checkDirectory, migrateDirectory } from '../directory/adopt.ts'
+import { declareRestored, removeCell, writeTakesStores } from '../directory/cells.ts'
+import { ask, keyOf, type Ownership, walletOwnership } from '../directory/directory.ts'
+import { release } from '../directory/own.ts'
+import { drawMaps, placeStore, writeMaps } from '../directory/place.ts'
+import { reportToDirectory } from '../directory/report.ts'
+import { type Cell, listCells, listOwned, listOwners, taken } from '../directory/rows.ts'
 import { isId } from '../ids.ts'
 import { families, type Mode } from '../networks.ts'
-import { claimFor } from './claim-for.ts'
+import { ownFor } from './own-for.ts'
 import { type Options, UsageError } from './usage.ts'
 
 const usage =
-  'Usage: directory migrate, adopt, list, claim FAMILY ADDRESS --mode live|test, place [--member ID] [--evm-wallet ADDRESS] [--solana-wallet ADDRESS] [--test], maps --out FOLDER, drain CELL, resume CELL, remove CELL [--lost] or restored --cells LIST.'
+  'Usage: directory migrate, adopt, list, own FAMILY ADDRESS --mode live|test, release ADDRESS [--mode live|test], release --all, place [--member ID] [--evm-wallet ADDRESS] [--solana-wallet ADDRESS] [--test], maps --out FOLDER, drain CELL, resume CELL, remove CELL [--lost] or restored --cells LIST.'
+
+const shownMax = 50
 
 /** The commands of the directory that cells share. Each returns the text to print. */
 export async function directoryCommand(
@@ -34,15 +37,17 @@ export async function directoryCommand(
     case 'adopt':
       return await adoptHere(ctx)
     case 'list':
-      return describeCells(await ask(ctx, cells.listCells))
-    case 'claim':
-      return await claim(ctx, subjects, options)
+      return describeCells(await ask(ctx, listCells))
+    case 'own':
+      return await ownHere(ctx, subjects, options)
+    case 'release':
+      return await releaseHere(ctx, subjects[0], options)
     case 'place':
       return await place(ctx, options)
     case 'maps': {
       if (typeof options.out !== 'string')
         throw new UsageError('Say where the proxy reads its maps: --out FOLDER.')
-      const maps = drawMaps(await ask(ctx, cells.listCells), ctx.now())
+      const maps = drawMaps(await ask(ctx, listCells), ctx.now())
       await writeMaps(options.out, maps).catch((error: NodeJS.ErrnoException) => {
         throw new UsageError(`${options.out} cannot be written: ${error.message}.`)
       })
@@ -65,19 +70,28 @@ async function adoptHere(ctx: Context): Promise<string> {
   const adopted = await adopt(ctx, openUses(ctx.db))
   if ('waitsFor' in adopted)
     throw new UsageError(
-      `Nothing was changed: ${adopted.waitsFor.join(', ')} must tell the directory first what they have. Their work does that within a minute, if it runs.`,
+      `Nothing was changed: the directory was restored, and ${adopted.waitsFor.join(', ')} must adopt it first. Run there: directory adopt`,
     )
   if ('conflicts' in adopted)
     throw new UsageError(
       [
-        'Nothing was changed: another cell has these.',
-        ...adopted.conflicts.map((conflict) => `  ${conflict}`),
-        'Retire the wallets, or drain the settlers, in one of the two cells. Then run this again.',
+        'Nothing was changed: another cell owns these.',
+        ...show(adopted.conflicts),
+        'Retire the wallets, or drain the settlers, in one of the two cells; if it is the other, release them there. Then run this again.',
       ].join('\n'),
     )
-  if ('isTaken' in adopted) throw new UsageError(`Nothing was changed. ${describeTaken(cell)}`)
-  const { wallets, settlers } = adopted
-  return `Cell ${cell} is in the directory, with ${count(wallets, 'wallet')} and ${count(settlers, 'settler')}. Start or restart its serve and work with this DIRECTORY_URL.`
+  if ('isTaken' in adopted)
+    throw new UsageError(`Nothing was changed: ${taken(cell).says}. ${taken(cell).fix}`)
+  const { wallets, settlers, elsewhere } = adopted
+  return [
+    `Cell ${cell} is in the directory, with ${count(wallets, 'wallet')} and ${count(settlers, 'settler')}. Start or restart its serve and work with this DIRECTORY_URL.`,
+    ...(elsewhere.length > 0
+      ? [
+          'Another cell owns these, so nothing new is paid to them or sent from them here:',
+          ...show(elsewhere),
+        ]
+      : []),
+  ].join('\n')
 }
 
 function describeCells(all: readonly Cell[]): string {
@@ -91,42 +105,87 @@ function describeCells(all: readonly Cell[]): string {
       count(cell.settlers, 'settler'),
       cell.seenAt ? `seen ${cell.seenAt.toISOString()}` : 'never seen',
       ...(cell.consoleUrl === '' ? [] : [cell.consoleUrl]),
-      ...(cell.isDoubled ? ['TWO DATABASES REPORT AS THIS CELL: stop one'] : []),
-      ...(cell.isAsserted ? [] : ['NOTHING IS GRANTED until its work has told what it uses']),
+      ...(cell.isContested ? ['TWO DATABASES REPORT AS THIS CELL: run doctor there'] : []),
+      ...(cell.isAdopted ? [] : ['NOTHING IS GRANTED until directory adopt has run there']),
     ].join('  '),
   )
   return lines.join('\n') || 'There are no cells yet. In each cell, the oldest first: directory adopt'
 }
 
-async function claim(ctx: Context, [name, text = '']: readonly string[], { mode }: Options): Promise<string> {
+async function ownHere(
+  ctx: Context,
+  [name, text = '']: readonly string[],
+  { mode }: Options,
+): Promise<string> {
   const family = families.find((each) => each === name?.toUpperCase())
   if (!family || (mode !== 'live' && mode !== 'test')) throw new UsageError(usage)
   const parsed = parseWalletAddress(family, text)
   if ('refusal' in parsed) throw new UsageError(parsed.refusal)
-  const wanted = walletClaim(mode, family, toStoredAnywhere(parsed.address))
-  const held = await claimFor(ctx, wanted)
+  const wanted = walletOwnership(mode, family, toStoredAnywhere(parsed.address))
+  const held = await ownFor(ctx, wanted)
   if ('refusal' in held) throw new UsageError(`${parsed.address} ${held.refusal} Run the command there.`)
-  return `${parsed.address} belongs to cell ${ctx.config.cell}. Let the store register it within 24 hours: a claim that nothing uses is given up.`
+  return `${parsed.address} belongs to cell ${ctx.config.cell}. Let the store register it.`
+}
+
+async function releaseHere(ctx: Context, text: string | undefined, options: Options): Promise<string> {
+  const { mode, all } = options
+  const isModeFine = mode === undefined || (all !== true && (mode === 'live' || mode === 'test'))
+  if ((text === undefined) !== (all === true) || !isModeFine) throw new UsageError(usage)
+  const { cell } = ctx.config
+  const uses = openUses(ctx.db)
+  // A backup of this database from before now has an older stamp, so whoever restores it hears what was released.
+  await reportToDirectory(ctx, uses, () => readLoad(ctx.db))
+  const addresses = text === undefined ? null : readAddresses(text)
+  let released = 0
+  for (;;) {
+    const found = (await ask(ctx, (directory) => listOwned(directory, cell, addresses))).filter(
+      ({ kind, scope }) => mode === undefined || (kind === 'wallet' && scope.startsWith(`${mode} `)),
+    )
+    const owned = found.filter((each) => each.cell === cell)
+    if (owned.length === 0 && released === 0 && found[0])
+      throw new UsageError(`${text} belongs to cell ${found[0].cell}. Run the command there.`)
+    if (owned.length === 0) break
+    const used = await release(ctx, uses, owned)
+    if (used.length > 0)
+      throw new UsageError(
+        [
+          `Released ${released}. Not these, nor the others that were asked for with them: a wallet is released a day after every store has retired it, once nothing that concerns it is open; a settler once it is retired with nothing unmined.`,
+          ...show(used),
+        ].join('\n'),
+      )
+    released += owned.length
+  }
+  return released === 0
+    ? `Cell ${cell} owns nothing ${text === undefined ? '' : `at ${text} `}that could be released.`
+    : `Released ${released}. Another cell can own them now.`
+}
+
+/** As the directory may have it, in any family. */
+function readAddresses(text: string): string[] {
+  const parsed = families.map((family) => parseWalletAddress(family, text))
+  const addresses = parsed.flatMap((one) => ('refusal' in one ? [] : [toStoredAnywhere(one.address)]))
+  if (addresses.length === 0) throw new UsageError(`${text} is not an address.`)
+  return addresses
 }
 
 async function place(ctx: Context, options: Options): Promise<string> {
   const { member } = options
   if (member !== undefined && (typeof member !== 'string' || !isId('mem', member)))
     throw new UsageError('--member must be the id of a member, which begins with mem_.')
-  const claims = readWallets(options, options.test ? 'test' : 'live')
-  const owners = await ask(ctx, (directory) => listOwners(directory, claims))
+  const wallets = readWallets(options, options.test ? 'test' : 'live')
+  const owners = await ask(ctx, (directory) => listOwners(directory, wallets))
   const tags = [
     ...(typeof member === 'string' ? [member.slice(4, 6)] : []),
     ...owners.map(({ cell }) => cell),
   ]
-  const placed = placeStore(await ask(ctx, cells.listCells), tags, ctx.now())
+  const placed = placeStore(await ask(ctx, listCells), tags, ctx.now())
   if ('refusal' in placed) throw new UsageError(placed.refusal)
   const { tag, consoleUrl } = placed.cell
   return `Cell ${tag}${consoleUrl === '' ? '' : `, ${consoleUrl}`}. Run store create there.`
 }
 
 async function setTakesStores(ctx: Context, verb: 'drain' | 'resume', tag: string): Promise<string> {
-  if (!(await ask(ctx, (directory) => cells.writeTakesStores(directory, tag, verb === 'resume'))))
+  if (!(await writeTakesStores(ctx, tag, verb === 'resume')))
     throw new UsageError(`There is no cell ${tag || 'of that name'}. Run: directory list`)
   return verb === 'drain'
     ? `Cell ${tag} gets no new stores; those that it has are served as before. Run directory maps, so that sign-ups lead elsewhere.`
@@ -138,7 +197,7 @@ async function remove(ctx: Context, tag: string, { lost }: Options): Promise<str
   const removed = await removeCell(ctx, tag, lost === true)
   if ('refusal' in removed) throw new UsageError(removed.refusal)
   const { wallets, settlers } = removed
-  return `Cell ${tag} is not in the directory any more, and other cells can have its ${count(wallets, 'wallet')} and ${count(settlers, 'settler')}. Run directory maps, so that nothing leads there.`
+  return `Cell ${tag} is not in the directory any more, and other cells can own its ${count(wallets, 'wallet')} and ${count(settlers, 'settler')}. Run directory maps, so that nothing leads there.`
 }
 
 async function restored(ctx: Context, options: Options): Promise<string> {
@@ -147,31 +206,30 @@ async function restored(ctx: Context, options: Options): Promise<string> {
     throw new UsageError(
       'Name all cells there are, as in --cells 00,01: a backup does not know those that were added later.',
     )
-  const forgotten = (await ask(ctx, cells.listTags)).filter((tag) => !named.includes(tag))
+  const forgotten = await declareRestored(ctx, named)
   if (forgotten.length > 0)
     throw new UsageError(
       `--cells leaves out ${forgotten.join(', ')}, which the directory knows. If a cell is gone for good, run directory remove CELL first.`,
     )
-  await ask(ctx, (directory) =>
-    directory.transaction(async (tx) => {
-      await cells.lockEpoch(tx)
-      await cells.insertMissing(tx, named)
-      await cells.raiseEpoch(tx)
-    }),
-  )
-  return `Nothing is granted until ${named.join(', ')} have told what they use. Their work does that within a minute; directory list shows it.`
+  return `Nothing is granted until ${named.join(', ')} have adopted it. Run in each: directory adopt`
 }
 
 /** The wallets that options name. */
-function readWallets(options: Options, mode: Mode): Claim[] {
+function readWallets(options: Options, mode: Mode): Ownership[] {
   return families.flatMap((family) => {
     const option = `${family.toLowerCase()}-wallet`
     const text = options[option]
     if (typeof text !== 'string') return []
     const parsed = parseWalletAddress(family, text)
     if ('refusal' in parsed) throw new UsageError(`--${option}: ${parsed.refusal}`)
-    return [walletClaim(mode, family, toStoredAnywhere(parsed.address))]
+    return [walletOwnership(mode, family, toStoredAnywhere(parsed.address))]
   })
+}
+
+/** As many as an operator can read. */
+function show(some: readonly Ownership[]): string[] {
+  const more = some.length > shownMax ? [`  and ${some.length - shownMax} more`] : []
+  return [...some.slice(0, shownMax).map((each) => `  ${keyOf(each)}`), ...more]
 }
 
 function isTag(text: string): boolean {

@@ -3,8 +3,8 @@ import { parseWalletAddress, toStored } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { checkCellJoined } from '../directory/adopt.ts'
-import { keepHold } from '../directory/claim.ts'
-import { settlerClaim } from '../directory/directory.ts'
+import { settlerOwnership } from '../directory/directory.ts'
+import { keepHold } from '../directory/own.ts'
 import { isId, type StoreId } from '../ids.ts'
 import { unitsToText } from '../money.ts'
 import { families, idOfNetwork, type Mode, networks } from '../networks.ts'
@@ -22,8 +22,8 @@ import { decideStanding, reasonBytesMax } from '../stores/standing.ts'
 import type { Key } from '../stores/store.ts'
 import { setWalletChanges } from '../stores/update.ts'
 import { registerWallet } from '../stores/wallets.ts'
-import { claimFor, findPlaceRefusal } from './claim-for.ts'
 import { createSettler } from './create-settler.ts'
+import { findPlaceRefusal, ownFor } from './own-for.ts'
 import { type Options, UsageError } from './usage.ts'
 
 /** The option that registers a wallet, for each family. */
@@ -214,7 +214,7 @@ export async function settlerCommand(
       const settler = toStored(caip2, parsed.address)
       const nonce = await rail.readNonce(settler)
       await checkCellJoined(ctx)
-      const held = await claimFor(ctx, settlerClaim(caip2, settler))
+      const held = await ownFor(ctx, settlerOwnership(caip2, settler))
       if ('refusal' in held)
         throw new UsageError(
           `${parsed.address} ${held.refusal} Two cells that send from one account block each other: make another with settler create.`,

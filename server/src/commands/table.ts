@@ -245,15 +245,25 @@ export const commands: readonly Command[] = [
   },
   {
     words: 'directory adopt',
-    about: 'enter this cell there, with all wallets and settlers that it uses',
+    about: 'enter this cell there, as the owner of all wallets and settlers that it uses',
     role: 'operator',
   },
   { words: 'directory list', about: 'list the cells', role: 'operator' },
   {
-    words: 'directory claim',
+    words: 'directory own',
     subjects: 'FAMILY ADDRESS',
     options: { '--mode MODE': 'live or test; required' },
-    about: 'let this cell use a wallet that cannot sign, such as a custodial one',
+    about: 'make this cell the owner of a wallet that cannot sign, such as a custodial one',
+    role: 'operator',
+  },
+  {
+    words: 'directory release',
+    subjects: '[ADDRESS]',
+    options: {
+      '--mode MODE': 'live or test: only the wallet of that mode',
+      '--all': 'instead of an address: everything that this cell owns',
+    },
+    about: 'let other cells own a wallet or settler that this cell owns and does not use any more',
     role: 'operator',
   },
   {
@@ -272,7 +282,7 @@ export const commands: readonly Command[] = [
     words: 'directory remove',
     subjects: 'CELL',
     options: { '--lost': 'its database never starts again' },
-    about: 'remove a cell that has given up all it had',
+    about: 'remove a cell that has released all it owned',
     role: 'operator',
   },
   {
@@ -284,7 +294,7 @@ export const commands: readonly Command[] = [
   {
     words: 'directory restored',
     options: { '--cells LIST': 'all cells there are, separated by commas; required' },
-    about: 'say that the directory was restored: all cells tell it what they use',
+    about: 'say that the directory was restored: it grants nothing until each cell has adopted it',
     role: 'operator',
   },
 ]

@@ -1,123 +1,175 @@
 import assert from 'node:assert/strict'
 import { ConfigError } from '../config/read.ts'
 import type { Context } from '../context.ts'
+import type { Database, Transaction } from '../database/db.ts'
 import { checkSchema, type Migrated, migrate } from '../database/migrate.ts'
 import { randomText } from '../ids.ts'
 import { Problem } from '../problems.ts'
-import * as cells from './cell-rows.ts'
-import { ask, type Claim, unavailable } from './directory.ts'
-import { assertClaims } from './rows.ts'
-import { readState, writeEpoch, writeIdentity, writeReported } from './state-rows.ts'
-import { keyOf, type Uses, without } from './uses.ts'
+import { ask, type Ownership, type Uses, unavailable, without } from './directory.ts'
+import * as rows from './rows.ts'
 
 const folder = new URL('../../directory/', import.meta.url)
-/** An operator has to read them. */
-const conflictsMax = 50
 /** 5 bits each: no two databases draw the same. */
 const identityLength = 26
 
-export async function migrateDirectory(ctx: Context): Promise<Migrated> {
-  if (!ctx.directory) throw noDirectory()
-  return await migrate(ctx.directory, { folder })
+export async function migrateDirectory({ directory }: Context): Promise<Migrated> {
+  if (!directory) throw unavailable('DIRECTORY_URL is not set.')
+  return await migrate(directory, { folder })
 }
 
-export async function checkDirectory(ctx: Context): Promise<void> {
-  if (!ctx.directory) throw noDirectory()
-  await checkSchema(ctx.directory, folder)
+export async function checkDirectory({ directory }: Context): Promise<Database> {
+  if (!directory) throw unavailable('DIRECTORY_URL is not set.')
+  await checkSchema(directory, folder)
+  return directory
 }
 
-export type Adopted =
-  | {
-      readonly wallets: number
-      readonly settlers: number
-    }
-  | { readonly conflicts: readonly string[] }
+export type Adopted = {
+  readonly wallets: number
+  readonly settlers: number
+  /** What another cell owns: it is put to no new use here. */
+  readonly elsewhere: readonly Ownership[]
+}
+
+/** Why nothing was changed. */
+type NotAdopted =
+  | { readonly conflicts: readonly Ownership[] }
   | { readonly waitsFor: readonly string[] }
   /** Another database is this cell. */
   | { readonly isTaken: true }
 
 /**
- * Registers this cell and claims everything that it uses: all of it, or nothing if another cell has something of it. From
- * its first step on, no process of this cell can put a wallet to use without a claim, so nothing is missed.
+ * Enters this cell, as the owner of all that it uses. If another cell owns some of that, a deployment that joins for the
+ * first time changes nothing; a cell that was there before leaves it to the other. That is noted before anything is granted
+ * again, so that a crash leaves nothing unnoted.
  */
-export async function adopt(ctx: Context, uses: Uses): Promise<Adopted> {
-  const { directory, config } = ctx
-  if (!directory) throw noDirectory()
-  await checkDirectory(ctx)
-  const before = await readState(ctx.db)
+export async function adopt(ctx: Context, uses: Uses): Promise<Adopted | NotAdopted> {
+  const directory = await checkDirectory(ctx)
+  const { cell } = ctx.config
+  const before = await rows.readState(ctx.db)
+  const isFirst = before.generation === null
   const counts = { wallet: 0, settler: 0 }
-  const conflicts: Claim[] = []
-  const self = { tag: config.cell, identity: await writeIdentity(ctx.db, randomText(identityLength)) }
-  let reports: string | null = null
+  const elsewhere: Ownership[] = []
+  let stamp = ''
   try {
-    const refusal = await directory.transaction(async (tx) => {
-      const epoch = await cells.lockEpoch(tx)
-      const waiting = await cells.listWaiting(tx, config.cell)
-      if (waiting.length > 0) return { waitsFor: waiting }
-      const cell = { ...self, apiUrl: config.baseUrl, consoleUrl: config.consoleUrl }
-      reports = await cells.writeCell(tx, cell, epoch)
-      if (reports === null) return { isTaken: true as const }
-      await writeEpoch(ctx.db, epoch)
+    const refusal = await directory.transaction(async (tx): Promise<NotAdopted | null> => {
+      const generation = await rows.lockGeneration(tx)
+      const { identity } = await rows.readState(ctx.db)
+      const cells = await rows.listCells(tx)
+      const known = cells.find(({ tag }) => tag === cell)
+      const waitsFor = cells.filter(({ isAdopted }) => !isAdopted).map(({ tag }) => tag)
+      if (!known && waitsFor.length > 0) return { waitsFor }
+      if (known && known.identity !== null && known.identity !== identity) return { isTaken: true }
+      stamp = await enter(ctx, tx, generation)
       for await (const page of uses.pages()) {
-        const got = await assertClaims(tx, page, self, 'adopted', epoch)
-        for (const { kind } of got) counts[kind]++
-        conflicts.push(...without(page, got))
-        if (conflicts.length > conflictsMax) break
+        const owned = await writeOwners(tx, page, cell, generation)
+        for (const { kind } of owned) counts[kind]++
+        const others = without(page, owned)
+        elsewhere.push(...others)
+        if (!isFirst) await uses.writeElsewhere(others, true)
       }
-      if (conflicts.length > 0) throw new Conflict()
+      if (isFirst && elsewhere.length > 0) throw new Conflict()
       return null
     })
     if (refusal) return refusal
   } catch (error) {
-    if (before.epoch === null) await writeEpoch(ctx.db, null)
-    if (error instanceof Conflict) return { conflicts: conflicts.slice(0, conflictsMax).map(keyOf) }
+    if (isFirst) await ctx.db.query('update directory_state set generation = null')
+    if (error instanceof Conflict) return { conflicts: elsewhere }
     throw error
   }
-  assert(reports !== null, 'the cell is in the directory')
-  await writeReported(ctx.db, before, { reports, takesStores: before.takesStores })
-  return { wallets: counts.wallet, settlers: counts.settler }
+  await rows.writeStamped(ctx.db, stamp, before.takesStores)
+  await noteElsewhere(ctx, uses)
+  return { wallets: counts.wallet, settlers: counts.settler, elsewhere }
 }
 
 class Conflict extends Error {}
+
+/**
+ * Writes the cell here, with the fence raised, and in the directory, with a stamp above all that either has seen. A cell
+ * that the directory knew by name only is drained if it was before. Returns the stamp.
+ */
+async function enter({ db, config }: Context, tx: Transaction, generation: string): Promise<string> {
+  const { cell, baseUrl, consoleUrl } = config
+  const [known] = await tx.query<{ stamp: string }>('select stamp from cells where tag = $1 for update', [
+    cell,
+  ])
+  const [state] = await db.query<rows.State>(
+    `update directory_state set identity = coalesce(identity, $1), generation = $2, fence = fence + ${rows.step},
+       stamp = case when next_stamp = $3 then next_stamp else stamp end,
+       next_stamp = greatest(stamp, next_stamp, $3) + ${rows.step}
+     returning ${rows.stateColumns}`,
+    [randomText(identityLength), generation, known?.stamp ?? '0'],
+  )
+  assert(state?.nextStamp, 'the migration inserts the only row')
+  await tx.query(
+    `insert into cells as c (tag, api_url, console_url, identity, generation, stamp, takes_stores)
+     values ($1, $2, $3, $4, $5, $6, $7)
+     on conflict (tag) do update set api_url = excluded.api_url, console_url = excluded.console_url,
+       identity = excluded.identity, generation = excluded.generation, stamp = excluded.stamp, is_contested = false,
+       takes_stores = c.takes_stores and (c.identity is not null or excluded.takes_stores)`,
+    [cell, baseUrl, consoleUrl, state.identity, generation, state.nextStamp, state.takesStores],
+  )
+  return state.nextStamp
+}
+
+/** Writes what a cell uses. Returns what it owns of that now; the rest belongs to other cells. */
+async function writeOwners(
+  tx: Transaction,
+  used: readonly Ownership[],
+  cell: string,
+  generation: string,
+): Promise<Ownership[]> {
+  return await tx.query<Ownership>(
+    `insert into owners as o (kind, scope, address, cell, basis, owned_at, generation)
+     select i.kind, i.scope, i.address, $2, 'adopted', clock(), $3
+     from (select * from json_to_recordset($1) as i (kind text, scope text, address text) order by kind, scope, address) i
+     on conflict (kind, scope, address) do update
+       set grants = o.grants + 1, generation = excluded.generation, cell = excluded.cell,
+         basis = case when o.cell = excluded.cell then o.basis else excluded.basis end
+       where o.cell = excluded.cell or o.generation < excluded.generation
+     returning o.kind, o.scope, o.address`,
+    [JSON.stringify(used), cell, generation],
+  )
+}
+
+/** Notes which of the things that this cell uses another cell owns, and which it owns itself. */
+export async function noteElsewhere(ctx: Context, uses: Uses): Promise<void> {
+  for await (const page of uses.pages()) {
+    const owners = await ask(ctx, (directory) => rows.listOwners(directory, page))
+    const others = owners.filter(({ cell }) => cell !== ctx.config.cell)
+    await uses.writeElsewhere(others, true)
+    await uses.writeElsewhere(without(owners, others), false)
+    if (others.length > 0)
+      ctx.log.error(
+        { count: others.length },
+        'this cell has wallets or settlers that another cell owns; nothing new is paid to them or sent from them here; take them out of use in one of the cells: see doctor',
+      )
+  }
+}
 
 /**
  * A process may start if it agrees with its database about the directory: with one that this cell has adopted, or with
  * none at all. A directory that does not answer keeps nothing from starting.
  */
 export async function checkCellJoined(ctx: Context): Promise<void> {
-  const { epoch, identity } = await readState(ctx.db)
-  const { cell } = ctx.config
+  const state = await rows.readState(ctx.db)
   if (!ctx.directory) {
-    if (epoch === null) return
+    if (state.generation === null) return
     throw new ConfigError(
       'DIRECTORY_URL is required: this deployment shares a directory with other cells, and must not use a wallet that another cell has.',
     )
   }
-  if (epoch === null)
+  if (state.generation === null)
     throw new ConfigError(
-      `Cell ${cell} has not adopted the directory in DIRECTORY_URL. Run: farthing-admin directory adopt`,
+      `Cell ${ctx.config.cell} has not adopted the directory in DIRECTORY_URL. Run: farthing-admin directory adopt`,
     )
-  const known = await ask(ctx, (directory) => cells.readIdentity(directory, cell)).catch((error) => {
-    if (error instanceof Problem) return error
-    throw error
-  })
-  if (known instanceof Problem)
+  const self = rows.toSelf(ctx, state)
+  const obstacle = await ask(ctx, (directory) => rows.findObstacle(directory, self)).catch((error) => {
+    if (!(error instanceof Problem)) throw error
     ctx.log.warn(
-      { err: known.cause },
+      { err: error.cause },
       'the directory does not answer; everything works except adding wallets and settlers',
     )
-  else if (known === undefined)
-    throw new ConfigError(
-      `The directory in DIRECTORY_URL does not know cell ${cell}. If the directory was restored, run: farthing-admin directory restored --cells LIST; if the cell was removed, this database must not be used; if the directory is another, correct DIRECTORY_URL.`,
-    )
-  else if (known !== null && known !== identity) throw new ConfigError(describeTaken(cell))
-}
-
-/** What an operator has to know whose database has the tag of another. */
-export function describeTaken(cell: string): string {
-  return `Another database is cell ${cell} in the directory, so this one must not run as cell ${cell}: both would be paid to the same wallets. Give this one a CELL of its own, which takes a new database. If the other is gone for good, run first: farthing-admin directory remove ${cell}`
-}
-
-function noDirectory(): Problem {
-  return unavailable('DIRECTORY_URL is not set.')
+    return null
+  })
+  if (obstacle && !obstacle.mayRun) throw new ConfigError(`${obstacle.says}. ${obstacle.fix}`)
 }

@@ -6,50 +6,80 @@ import { Problem } from '../problems.ts'
 
 /**
  * The directory is a small database that several cells share. It answers one question: which cell owns this wallet or
- * settler? Two cells that are paid to one wallet would both count one transfer, and two that use one settler would both
- * use its nonces, so an owner there is, and only one.
+ * settler? Two cells that are paid to one wallet would both count one transfer, and two that send from one settler would
+ * both use its nonces, so each has exactly one owner.
  *
- * Two rows decide: the claim in the directory, whose primary key has one winner, and `directory_state` in the cell's own
- * database, whose `number` is a fence.
+ * Only a proof or an operator makes a cell an owner, and it stays one until an operator releases it there. Two rows
+ * decide: the owner in the directory, whose primary key has one winner, and `directory_state` in the cell's own database,
+ * which has a fence, a number that only grows.
  *
- *   to use (claim.ts)     read `number`; claim, or mark our claim as not idle; then, in the transaction that writes the
- *                         wallet or settler, lock `directory_state` for share: if `number` or the epoch has changed
- *                         since, nothing is written
- *   to give up (release.ts) mark the claim as idle when nothing here uses it; 25 hours later raise `number`, look again,
- *                         and delete the claim if it is still marked with that time
+ *   to use (own.ts)       read the fence; ask the directory, which counts what it grants; then, in the transaction that
+ *                         writes the wallet or settler, lock `directory_state` for share: if the fence was raised since,
+ *                         nothing is written
+ *   to release (own.ts)   read the count of grants; raise the fence; look whether anything uses it; delete the owner if
+ *                         the count is still the same
  *
- * Raising `number` waits for transactions that hold the share lock, so those are seen when we look again; later ones are
- * refused, or they marked the claim after `number` was raised, so it is not deleted. No clock decides that, and a process
- * that sleeps for a week between two steps does no harm. A crash between claim and transaction leaves a claim that is
- * ours: the repeat finds it, or it is given up as idle.
+ * Raising the fence waits for transactions that hold the share lock, so we see what they wrote when we look. Whoever read
+ * the fence before that and comes later is refused; whoever reads it afterwards asks afterwards, and changes the count or
+ * finds nobody owning it. So a process may sleep for a week between two steps, or die at any of them: an owner without a
+ * use is harmless, and the repeat finds it.
  *
- * The directory can be restored from a backup, and then it knows less than it did. So it has an epoch, which is raised
- * then (by `directory restored`, or by a cell that notices). Nothing is granted until every cell has asserted for the new
- * epoch all that it uses (assert.ts): first it moves its own `directory_state` to that epoch, as a fence, and then it
- * lists. A claim of an older epoch gives way to a cell that asserts it: its owner had given it up.
+ * The directory, or a cell, may be restored from a backup, and a cell's database may be copied. Every report (report.ts)
+ * draws a stamp, a number higher than the last by a random step, writes it down in the cell, and then in the directory,
+ * which answers only a cell that comes with the stamp it has:
  *
- * A cell is one database, which `directory_state.identity` tells from others: the first that adopts a tag is that cell, and
- * whatever is asked or told in its name carries the identity. A backup and a replica have the same one; a copy that runs
- * beside its original shows itself by the count of reports (report.ts).
+ *   the directory's is lower    the directory was restored and may have forgotten owners. Its generation is raised:
+ *                               nothing is granted until every cell has adopted it again
+ *   the cell's is lower         its database was restored, or a copy of it runs: the cell is contested, and is granted
+ *                               nothing until an operator has said, by adopting, which database is the cell
  *
- * Without DIRECTORY_URL there is none of this, and a deployment is the only cell.
+ * To adopt (adopt.ts) is an operator's word that this database is the cell, and owns all that it uses. The cell raises its
+ * fence and only then lists what that is, so nothing is missed. Owners of earlier generations give way to it.
+ *
+ * A cell is one database, which `identity` tells from others with the same tag; a backup and a copy keep it. Without
+ * DIRECTORY_URL there is none of this, and a deployment is the only cell.
  */
-export type Claim = {
+export type Ownership = {
   readonly kind: 'wallet' | 'settler'
   readonly scope: string
   /** As it is stored in `wallets.pay_to` and `settlers.address`. */
   readonly address: string
 }
 
-/** Why a claim was granted: the wallet signed, an operator said so, or the cell had it before there was a directory. */
+/** What made its cell the owner: the wallet signed, an operator said so, or the cell used it when it adopted. */
 export type Basis = 'proof' | 'operator' | 'adopted'
 
-export function walletClaim(mode: Mode, family: Family, payTo: string): Claim {
+export function walletOwnership(mode: Mode, family: Family, payTo: string): Ownership {
   return { kind: 'wallet', scope: `${mode} ${family}`, address: payTo }
 }
 
-export function settlerClaim(network: string, address: string): Claim {
+export function settlerOwnership(network: string, address: string): Ownership {
   return { kind: 'settler', scope: network, address }
+}
+
+export function keyOf({ kind, scope, address }: Ownership): string {
+  return `${kind} ${scope} ${address}`
+}
+
+/** Those of `all` that are not in `some`. */
+export function without<One extends Ownership>(all: readonly One[], some: readonly Ownership[]): One[] {
+  const known = new Set(some.map(keyOf))
+  return all.filter((each) => !known.has(keyOf(each)))
+}
+
+/**
+ * What this cell uses, as rooms above can tell: a wallet that is not retired, can come back by an owner's undo, or at which
+ * something may still be paid; a settler that is not retired or has something unmined.
+ */
+export type Uses = {
+  /** All of it, a page at a time. */
+  pages(): AsyncIterable<readonly Ownership[]>
+  /** Which of these are used. */
+  find(some: readonly Ownership[]): Promise<readonly Ownership[]>
+  /** Notes whether another cell owns them, so that they are put to no new use here. */
+  writeElsewhere(some: readonly Ownership[], isElsewhere: boolean): Promise<void>
+  /** Notes what this cell releases: its stores don't decide about what is paid there from then on, nor undo a change to it. */
+  writeReleased(some: readonly Ownership[]): Promise<void>
 }
 
 /** `work` reports once a minute: a cell that misses ten has stopped, and isn't just slow. */

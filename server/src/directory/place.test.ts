@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { drawMaps } from './maps.ts'
-import { placeStore } from './place.ts'
+import { drawMaps, placeStore } from './place.ts'
 import type { Cell } from './rows.ts'
 
 const now = new Date()
@@ -13,12 +12,11 @@ const cell = (tag: string, change: Partial<Cell> = {}): Cell => ({
   stores: 1,
   paymentsPerHour: 100,
   seenAt: now,
-  isAsserted: true,
-  adoptedAt: new Date(0),
+  isAdopted: true,
   wallets: 0,
   settlers: 0,
   identity: tag,
-  isDoubled: false,
+  isContested: false,
   ...change,
 })
 const tagOf = (placed: ReturnType<typeof placeStore>) => ('cell' in placed ? placed.cell.tag : placed.refusal)
@@ -29,7 +27,7 @@ test('a new store goes to the cell of its owner or wallet, even a drained one, e
     cell('01'),
     cell('02', { paymentsPerHour: 7 }),
     cell('03', { paymentsPerHour: 7, stores: 0 }),
-    cell('04', { paymentsPerHour: 0, adoptedAt: null }),
+    cell('04', { paymentsPerHour: 0, isAdopted: false }),
     // Away for longer than a restart, or not started yet.
     cell('05', { paymentsPerHour: 0, seenAt: new Date(now.getTime() - 601_000) }),
     cell('06', { paymentsPerHour: 0, seenAt: null }),

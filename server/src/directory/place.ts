@@ -1,3 +1,5 @@
+import { open, rename } from 'node:fs/promises'
+import { join } from 'node:path'
 import { quietMinutes } from './directory.ts'
 import type { Cell } from './rows.ts'
 
@@ -20,7 +22,7 @@ export function placeStore(cells: readonly Cell[], owners: readonly string[], no
   }
   const runsSince = new Date(now.getTime() - quietMinutes * 60_000)
   const [least] = cells
-    .filter(({ takesStores, isAsserted, adoptedAt }) => takesStores && isAsserted && adoptedAt !== null)
+    .filter(({ takesStores, isAdopted }) => takesStores && isAdopted)
     .filter(({ seenAt }) => seenAt !== null && seenAt >= runsSince)
     .sort((a, b) => a.paymentsPerHour - b.paymentsPerHour || a.stores - b.stores || (a.tag < b.tag ? -1 : 1))
   return least
@@ -28,4 +30,32 @@ export function placeStore(cells: readonly Cell[], owners: readonly string[], no
     : {
         refusal: `No cell takes new stores: each is drained, or its work has not reported for ${quietMinutes} minutes. Run: directory list, then start work, or directory resume CELL, or add a cell.`,
       }
+}
+
+/** The proxy's maps (ops/haproxy/haproxy.cfg): what leads where, one line for each entry. */
+export function drawMaps(cells: readonly Cell[], now: Date): Readonly<Record<string, string>> {
+  const consoles = cells.filter(({ consoleUrl }) => consoleUrl !== '')
+  const placement = placeStore(consoles, [], now)
+  return {
+    'cells.map': cells.map(({ tag }) => `${tag} cell_${tag}\n`).join(''),
+    'consoles.map': consoles
+      .map(({ tag, consoleUrl }) => `${new URL(consoleUrl).hostname} console_${tag}\n`)
+      .join(''),
+    'placement.map': 'cell' in placement ? `new ${placement.cell.consoleUrl}\n` : '',
+  }
+}
+
+/** Writes each file beside its place and moves it there, so that the proxy never reads half of one. */
+export async function writeMaps(folder: string, maps: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, text] of Object.entries(maps)) {
+    const path = join(folder, name)
+    const file = await open(`${path}.next`, 'w', 0o644)
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(`${path}.next`, path)
+  }
 }

@@ -1,55 +1,39 @@
 import type { Context } from '../context.ts'
 import { Problem } from '../problems.ts'
-import { describeTaken } from './adopt.ts'
-import { assertUses } from './assert.ts'
-import { lockEpoch, raiseEpoch, readIdentity, writeDoubled, writeReport } from './cell-rows.ts'
-import { ask } from './directory.ts'
-import { reclaimUses } from './reclaim.ts'
-import type { Self } from './rows.ts'
-import { readState, writeReported } from './state-rows.ts'
-import type { Uses } from './uses.ts'
-
-/** How many reports of this process in a row have seen a gap. */
-export type Turn = { gaps: number }
+import { noteElsewhere } from './adopt.ts'
+import { ask, type Uses } from './directory.ts'
+import * as rows from './rows.ts'
 
 export type Load = { readonly stores: number; readonly paymentsPerHour: number }
 
 /**
- * Once a minute `work` tells the directory this cell's load and URLs, and hears the epoch. The directory counts the
- * reports, and both sides remember the count: if the directory's goes back, it was restored and may have forgotten claims,
- * so the epoch is raised; if ours does, our own database was restored. In either case this cell asserts what it uses.
- *
- * A restored database sees one gap in the count, and none from then on. A copy that runs beside its original, such as the
- * old server that was started again after a move, counts in between, so both see a gap each time: the second in a row is
- * an alarm.
+ * Once a minute `work` tells the directory this cell's load and URLs, with a new stamp. If the directory has another than
+ * this database drew last, one of the two was restored, or a copy of this database runs: directory.ts says what follows.
+ * A report whose answer was lost is repeated with the same stamp, by any process, so it is not taken for that.
  */
 export async function reportToDirectory(
   ctx: Context,
   uses: Uses,
   readLoad: () => Promise<Load>,
-  turn: Turn,
 ): Promise<void> {
-  const state = await readState(ctx.db)
-  const { identity } = state
-  if (identity === null) return
-  const self = { tag: ctx.config.cell, identity }
-  const { gaps } = turn
-  // Unless all goes well: a report that failed may have been counted, which makes a gap too.
-  turn.gaps = 0
+  const [state] = await ctx.db.query<rows.State>(
+    `update directory_state set next_stamp = coalesce(next_stamp, stamp + ${rows.step})
+     where generation is not null returning ${rows.stateColumns}`,
+  )
+  if (!state) return
+  const self = rows.toSelf(ctx, state)
   try {
     const load = await readLoad()
-    const { baseUrl: apiUrl, consoleUrl } = ctx.config
-    const cell = { ...self, apiUrl, consoleUrl, takesStores: state.takesStores, ...load }
-    const reported = await ask(ctx, (directory) => writeReport(directory, cell))
-    if (!reported) return await explain(ctx, self)
-    const { reports, takesStores, isAsserted } = reported
-    const gap = BigInt(reports) - BigInt(state.reports)
-    const epoch = gap > 0n ? reported.epoch : await raise(ctx)
-    if (gap !== 1n || !isAsserted || epoch !== state.epoch) await assertUses(ctx, uses, self, epoch)
-    await reclaimUses(ctx, uses, self, epoch)
-    await writeReported(ctx.db, state, { reports, takesStores })
-    if (gap > 1n) turn.gaps = gaps + 1
-    await tellDoubled(ctx, self, turn.gaps > 1 || (gap > 1n && reported.isDoubled), reported.isDoubled)
+    const reported = await ask(ctx, () => writeReport(ctx, self, load))
+    if (reported?.stamp === state.nextStamp)
+      await rows.writeStamped(ctx.db, reported.stamp, reported.takesStores)
+    const now = await rows.readState(ctx.db)
+    // If it has moved, another process of this cell has reported or adopted since, and nothing is wrong.
+    if (reported && now.stamp === state.stamp && now.nextStamp === state.nextStamp)
+      if (reported.isOlder) await raiseGeneration(ctx)
+      else await contest(ctx, uses, reported.stamp)
+    const obstacle = await ask(ctx, (directory) => rows.findObstacle(directory, rows.toSelf(ctx, now)))
+    if (obstacle) ctx.log.error(`${obstacle.says}. ${obstacle.fix}`)
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== 'unavailable') throw error
     ctx.log.warn(
@@ -59,34 +43,46 @@ export async function reportToDirectory(
   }
 }
 
-async function explain(ctx: Context, { tag }: Self): Promise<void> {
-  const known = await ask(ctx, (directory) => readIdentity(directory, tag))
-  ctx.log.error(
-    known === undefined
-      ? 'the directory does not know this cell; if the directory was restored, run: directory restored --cells LIST; if the cell was removed, stop its serve and work'
-      : describeTaken(tag),
+type Reported = {
+  /** The one that was reported, or the one that the directory has instead. */
+  readonly stamp: string
+  readonly isOlder: boolean
+  readonly takesStores: boolean
+}
+
+/** Undefined if the directory does not know the cell, or another database is it. */
+async function writeReport(
+  { config, directory }: Context,
+  { tag, identity, stamp, nextStamp }: rows.Self,
+  { stores, paymentsPerHour }: Load,
+): Promise<Reported | undefined> {
+  const found = await directory?.query<Reported>(
+    `update cells c set stamp = case when c.stamp in ($3, $4) then $4 else c.stamp end, seen_at = clock(),
+       stores = $5, payments_per_hour = $6, api_url = $7, console_url = coalesce(nullif($8, ''), c.console_url)
+     where c.tag = $1 and c.identity = $2
+     returning c.stamp, c.stamp < $3 as "isOlder", c.takes_stores as "takesStores"`,
+    [tag, identity, stamp, nextStamp, stores, paymentsPerHour, config.baseUrl, config.consoleUrl],
+  )
+  return found?.[0]
+}
+
+/** Once: a directory that waits for this cell to adopt it was told before. */
+async function raiseGeneration(ctx: Context): Promise<void> {
+  await ask(ctx, (directory) =>
+    directory.query(
+      'update generation g set number = g.number + 1 from cells c where c.tag = $1 and c.generation = g.number',
+      [ctx.config.cell],
+    ),
   )
 }
 
-async function tellDoubled(ctx: Context, self: Self, isDoubled: boolean, was: boolean): Promise<void> {
-  if (isDoubled !== was) await ask(ctx, (directory) => writeDoubled(directory, self, isDoubled))
-  if (isDoubled)
-    ctx.log.error(
-      'a copy of this database runs beside it as the same cell, such as the old server after a move; both send from the same settlers: stop serve, work and PostgreSQL of the one that must not run, now; until then no wallet or settler is granted',
-    )
-  else if (was) ctx.log.info('only one database reports as this cell again')
-}
-
-async function raise(ctx: Context): Promise<string> {
-  const epoch = await ask(ctx, (directory) =>
-    directory.transaction(async (tx) => {
-      await lockEpoch(tx)
-      return await raiseEpoch(tx)
-    }),
+/** Stops all grants to this cell, and notes what was released before this database was restored, and is used elsewhere. */
+async function contest(ctx: Context, uses: Uses, stamp: string): Promise<void> {
+  await ask(ctx, (directory) =>
+    directory.query('update cells set is_contested = true where tag = $1 and stamp = $2', [
+      ctx.config.cell,
+      stamp,
+    ]),
   )
-  ctx.log.error(
-    { epoch },
-    'the directory is older than what this cell has seen of it, so it was restored; nothing is granted until every cell has told what it uses; if a cell is missing in directory list, run: directory restored --cells LIST',
-  )
-  return epoch
+  await noteElsewhere(ctx, uses)
 }

@@ -1,12 +1,136 @@
 import assert from 'node:assert/strict'
+import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
-import type { Basis, Claim } from './directory.ts'
+import { type Ownership, unavailable } from './directory.ts'
 
-/** SQL for the directory's own database. */
-type Reader = Database | Transaction
+export type Reader = Database | Transaction
 
-/** A cell as it presents itself: another database with its tag is not the cell. */
-export type Self = { readonly tag: string; readonly identity: string }
+/** `directory_state`, the only row of its table in the cell's own database. */
+export type State = {
+  /** Null: this deployment has adopted no directory. */
+  readonly generation: string | null
+  /** Tells this database from others with the same tag. Not null if `generation` isn't. */
+  readonly identity: string | null
+  readonly fence: string
+  readonly stamp: string
+  /** Of a report that has no answer yet: the directory may have it or not. */
+  readonly nextStamp: string | null
+  readonly takesStores: boolean
+}
+
+export const stateColumns =
+  'generation, identity, fence, stamp, next_stamp as "nextStamp", takes_stores as "takesStores"'
+
+/** SQL: random, so that two databases that go on from one backup never come to the same number. */
+export const step = '1 + floor(random() * 1000000000)::bigint'
+
+export async function readState(db: Database): Promise<State> {
+  const [row] = await db.query<State>(`select ${stateColumns} from directory_state`)
+  assert(row, 'the migration inserts the only row')
+  return row
+}
+
+/** Remembers that the directory has the stamp that was drawn, unless another process has drawn one since. */
+export async function writeStamped(db: Database, nextStamp: string, takesStores: boolean): Promise<void> {
+  await db.query(
+    'update directory_state set stamp = next_stamp, next_stamp = null, takes_stores = $2 where next_stamp = $1',
+    [nextStamp, takesStores],
+  )
+}
+
+/** A cell as it presents itself. */
+export type Self = Pick<State, 'stamp' | 'nextStamp'> & { readonly tag: string; readonly identity: string }
+
+export function toSelf(ctx: Context, { generation, identity, stamp, nextStamp }: State): Self {
+  if (generation === null || identity === null)
+    throw unavailable('This cell has not adopted it: directory adopt')
+  return { tag: ctx.config.cell, identity, stamp, nextStamp }
+}
+
+/** SQL: the cell that asks, as $1 to $4, if it is granted anything now. */
+export const grantee = `select s.tag, g.number from cells s cross join generation g
+  where s.tag = $1 and s.identity = $2 and s.stamp in ($3, $4) and not s.is_contested
+    and not exists (select 1 from cells c where c.generation < g.number)
+  for share of s`
+
+export const granteeValues = ({ tag, identity, stamp, nextStamp }: Self) => [tag, identity, stamp, nextStamp]
+
+/** Why a cell is granted nothing, for operators. */
+export type Obstacle = {
+  readonly says: string
+  readonly fix: string
+  /** Whether processes of this database may run. */
+  readonly mayRun: boolean
+}
+
+/** Why the cell that asks is granted nothing now; null if it is granted something. */
+export async function findObstacle(db: Reader, self: Self): Promise<Obstacle | null> {
+  const { tag, identity, stamp, nextStamp } = self
+  const [row] = await db.query<{ identity: string | null; isContested: boolean; waitsFor: string[] }>(
+    `select s.identity, s.is_contested or s.stamp not in ($2::bigint, coalesce($3::bigint, $2)) as "isContested",
+       array(select c.tag from cells c cross join generation g
+         where c.generation < g.number or (c.tag = $1 and c.stamp < $2) order by c.tag) as "waitsFor"
+     from cells s where s.tag = $1`,
+    [tag, stamp, nextStamp],
+  )
+  if (!row)
+    return {
+      says: `the directory does not know cell ${tag}`,
+      fix: 'If the directory was restored, run: farthing-admin directory restored --cells LIST. If the cell was removed, this database must not be used: stop its serve and work. If the directory is another, correct DIRECTORY_URL.',
+      mayRun: false,
+    }
+  if (row.identity !== null && row.identity !== identity) return taken(tag)
+  if (row.waitsFor.length > 0)
+    return {
+      says: `the directory was restored, and grants no wallets and settlers until these cells have adopted it: ${row.waitsFor.join(', ')}`,
+      fix: 'Run in each: farthing-admin directory adopt. If a cell is missing in directory list, run first: directory restored --cells LIST. If one is gone for good: directory remove CELL',
+      mayRun: true,
+    }
+  if (!row.isContested) return null
+  return {
+    says: 'two databases report as this cell, and it is granted no wallet or settler: this one was restored, or a copy of it runs, such as the old server after a move',
+    fix: 'If a copy runs, stop its serve, work and PostgreSQL now: both send from the same settlers. Then run in the one that stays: farthing-admin directory adopt',
+    mayRun: true,
+  }
+}
+
+/** What an operator has to know whose database has the tag of another. */
+export function taken(cell: string): Obstacle {
+  return {
+    says: `another database is cell ${cell} in the directory; both would be paid to the same wallets`,
+    fix: `Stop serve and work here, and give this one a CELL of its own, which takes a new database. If the other is gone for good, run first: farthing-admin directory remove ${cell}`,
+    mayRun: false,
+  }
+}
+
+export type Owner = Ownership & { readonly cell: string; readonly grants: string }
+
+/** The owners of some wallets and settlers, in no order. */
+export async function listOwners(db: Reader, some: readonly Ownership[]): Promise<Owner[]> {
+  return await db.query<Owner>(
+    `select o.kind, o.scope, o.address, o.cell, o.grants
+     from json_to_recordset($1) as i (kind text, scope text, address text)
+     join owners o on o.kind = i.kind and o.scope = i.scope and o.address = i.address`,
+    [JSON.stringify(some)],
+  )
+}
+
+/** How many are released in one step. */
+const ownedMax = 1_000
+
+/** Who owns what at some addresses; without any, what a cell owns, as much as is released in one step. */
+export async function listOwned(
+  db: Reader,
+  cell: string,
+  addresses: readonly string[] | null,
+): Promise<Owner[]> {
+  const condition = addresses === null ? 'o.cell = $1' : 'o.address = any ($1)'
+  return await db.query<Owner>(
+    `select o.kind, o.scope, o.address, o.cell, o.grants from owners o where ${condition}
+     order by o.kind, o.scope, o.address limit ${ownedMax}`,
+    [addresses ?? cell],
+  )
+}
 
 export type Cell = {
   readonly tag: string
@@ -16,164 +140,29 @@ export type Cell = {
   readonly stores: number
   readonly paymentsPerHour: number
   readonly seenAt: Date | null
-  /** Whether it has asserted what it has in the present epoch. */
-  readonly isAsserted: boolean
-  readonly adoptedAt: Date | null
+  /** Whether it has adopted the present generation. */
+  readonly isAdopted: boolean
   /** Null: known by name only. */
   readonly identity: string | null
-  /** A copy of its database reports beside it. */
-  readonly isDoubled: boolean
+  readonly isContested: boolean
   readonly wallets: number
   readonly settlers: number
 }
 
-/** SQL: the epoch, if claims are granted in it. */
-const ready =
-  'select e.number from epoch e where not exists (select 1 from cells c where c.asserted_epoch < e.number)'
-
-/** SQL: whether a database is the cell that it says it is, and the only one. Checked by whatever claims or gives up. */
-const isSelf = (tag: string, identity: string) =>
-  `exists (select 1 from cells s where s.tag = ${tag} and s.identity = ${identity} and not s.is_doubled)`
-
-/**
- * Claims for a cell, or marks the cell's own claim as used. Returns the epoch, or null if it belongs to another or
- * nothing is granted now.
- */
-export async function insertClaim(
-  db: Reader,
-  { kind, scope, address }: Claim,
-  self: Self,
-  basis: Basis,
-): Promise<string | null> {
-  const [row] = await db.query<{ epoch: string }>(
-    `insert into claims as c (kind, scope, address, cell, basis, claimed_at, epoch)
-     select $1, $2, $3, $4, $5, clock(), r.number from (${ready}) r where ${isSelf('$4', '$6')}
-     on conflict (kind, scope, address) do update set idle_at = null, epoch = excluded.epoch where c.cell = excluded.cell
-     returning c.epoch`,
-    [kind, scope, address, self.tag, basis, self.identity],
-  )
-  return row?.epoch ?? null
-}
-
-/** Marks the cell's own claim as used. Null if there is none, or nothing is granted now. */
-export async function touchClaim(
-  db: Reader,
-  { kind, scope, address }: Claim,
-  self: Self,
-): Promise<string | null> {
-  const [row] = await db.query<{ epoch: string }>(
-    `update claims c set idle_at = null, epoch = r.number from (${ready}) r
-     where c.kind = $1 and c.scope = $2 and c.address = $3 and c.cell = $4 and ${isSelf('$4', '$5')}
-     returning c.epoch`,
-    [kind, scope, address, self.tag, self.identity],
-  )
-  return row?.epoch ?? null
-}
-
-export type Owner = {
-  /** Null: nobody. */
-  readonly cell: string | null
-  readonly isReady: boolean
-  /** Whether the directory knows the cell that asks. */
-  readonly isKnown: boolean
-  /** Whether another database than the one that asks is that cell. */
-  readonly isOther: boolean
-  readonly isDoubled: boolean
-}
-
-export async function readOwner(db: Reader, { kind, scope, address }: Claim, asking: Self): Promise<Owner> {
-  const [row] = await db.query<Owner>(
-    `select exists (${ready}) as "isReady", s.tag is not null as "isKnown",
-       coalesce(s.identity <> $5, false) as "isOther", coalesce(s.is_doubled, false) as "isDoubled",
-       (select cell from claims where kind = $1 and scope = $2 and address = $3) as cell
-     from epoch left join cells s on s.tag = $4`,
-    [kind, scope, address, asking.tag, asking.identity],
-  )
-  assert(row, 'the migration inserts the only epoch')
-  return row
-}
-
-/** The owners of many claims, in no order. */
-export async function listOwners(
-  db: Reader,
-  claims: readonly Claim[],
-): Promise<(Claim & { readonly cell: string })[]> {
-  return await db.query<Claim & { cell: string }>(
-    `select c.kind, c.scope, c.address, c.cell
-     from json_to_recordset($1) as i (kind text, scope text, address text)
-     join claims c on c.kind = i.kind and c.scope = i.scope and c.address = i.address`,
-    [JSON.stringify(claims)],
+export async function listCells(db: Reader): Promise<Cell[]> {
+  return await db.query<Cell>(
+    `select c.tag, c.api_url as "apiUrl", c.console_url as "consoleUrl", c.takes_stores as "takesStores",
+       c.stores::integer, c.payments_per_hour::integer as "paymentsPerHour", c.seen_at as "seenAt",
+       c.generation = g.number as "isAdopted", c.identity, c.is_contested as "isContested",
+       (select count(*) from owners o where o.cell = c.tag and o.kind = 'wallet')::integer as wallets,
+       (select count(*) from owners o where o.cell = c.tag and o.kind = 'settler')::integer as settlers
+     from cells c cross join generation g order by c.tag`,
   )
 }
 
-/** Writes what a cell uses. Returns those that it has now; the others belong to another cell. */
-export async function assertClaims(
-  db: Reader,
-  claims: readonly Claim[],
-  self: Self,
-  basis: Basis,
-  epoch: string,
-): Promise<Claim[]> {
-  return await db.query<Claim>(
-    `insert into claims as c (kind, scope, address, cell, basis, claimed_at, epoch)
-     select i.kind, i.scope, i.address, $2, $3, clock(), $4
-     from (select * from json_to_recordset($1) as i (kind text, scope text, address text) order by kind, scope, address) i
-     where exists (select 1 from cells s where s.tag = $2 and s.identity = $5)
-     on conflict (kind, scope, address) do update
-       set idle_at = null, epoch = excluded.epoch, cell = excluded.cell,
-         basis = case when c.cell = excluded.cell then c.basis else excluded.basis end
-       where c.cell = excluded.cell or c.epoch < excluded.epoch
-     returning c.kind, c.scope, c.address`,
-    [JSON.stringify(claims), self.tag, basis, epoch, self.identity],
-  )
-}
-
-/** A cell's claim, with the time since which it has had no use. */
-export type OwnClaim = Claim & {
-  readonly idleAt: string | null
-  readonly isOver: boolean
-}
-
-/** A page of a cell's claims, in the order of their keys. */
-export async function listOwnClaims(
-  db: Database,
-  self: Self,
-  after: Claim | null,
-  idleHours: number,
-  limit: number,
-): Promise<OwnClaim[]> {
-  return await db.query<OwnClaim>(
-    `select kind, scope, address, idle_at::text as "idleAt",
-       coalesce(idle_at <= clock() - make_interval(hours => $5), false) as "isOver"
-     from claims where cell = $1 and (kind, scope, address) > ($2, $3, $4) and ${isSelf('$1', '$7')}
-     order by kind, scope, address limit $6`,
-    [self.tag, after?.kind ?? '', after?.scope ?? '', after?.address ?? '', idleHours, limit, self.identity],
-  )
-}
-
-/** Notes which of a cell's claims have no use, and since when. */
-export async function writeIdle(
-  db: Database,
-  self: Self,
-  claims: readonly Claim[],
-  isIdle: boolean,
-): Promise<void> {
-  await db.query(
-    `update claims c set idle_at = case when $3 then coalesce(c.idle_at, clock()) end
-     from (select * from json_to_recordset($2) as i (kind text, scope text, address text) order by kind, scope, address) i
-     where c.kind = i.kind and c.scope = i.scope and c.address = i.address and c.cell = $1
-       and (c.idle_at is null) = $3 and ${isSelf('$1', '$4')}`,
-    [self.tag, JSON.stringify(claims), isIdle, self.identity],
-  )
-}
-
-/** Gives up claims that are still marked as they were when somebody looked. Returns those that are gone. */
-export async function deleteClaims(db: Database, self: Self, claims: readonly OwnClaim[]): Promise<Claim[]> {
-  return await db.query<Claim>(
-    `delete from claims c using json_to_recordset($2) as i (kind text, scope text, address text, "idleAt" text)
-     where c.kind = i.kind and c.scope = i.scope and c.address = i.address and c.cell = $1
-       and c.idle_at = i."idleAt"::timestamptz and ${isSelf('$1', '$3')}
-     returning c.kind, c.scope, c.address`,
-    [self.tag, JSON.stringify(claims), self.identity],
-  )
+/** Locks the generation, so that cells are added and removed, and the generation raised, one after the other. */
+export async function lockGeneration(tx: Transaction): Promise<string> {
+  const [row] = await tx.query<{ number: string }>('select number from generation for update')
+  assert(row, 'the migration inserts the only row')
+  return row.number
 }

@@ -189,7 +189,7 @@ async function requireRefundable(
   if (!payment.mayDecide)
     throw new Problem(
       'wallet_unproven',
-      `${toShown(network, payTo)} was given up to other cells before the money came.`,
+      `${toShown(network, payTo)} was released to other cells before the money came.`,
     )
   if (finalityOf(payment) !== 'finalized') {
     const expectedAt = expectedFinalAt(payment)

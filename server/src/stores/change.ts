@@ -60,7 +60,7 @@ const waitsDays = 7
 /** Per store and day. More is a broken program or a thief, and an owner has to be able to read and undo them all. */
 const changesPerDay = 100
 /** How long any owner can undo a change: a night and a flight, so that an owner is awake in between. */
-const undoHours = 24
+export const undoHours = 24
 /**
  * Changes that wait, or were made or undone within a day, were requested within this: a change waits for at most seven
  * days.
@@ -69,6 +69,9 @@ const sinceDays = 9
 
 const isYoung = `c.asked_at > clock() - interval '${sinceDays} days'`
 const isRecent = `c.made_at > clock() - interval '${undoHours} hours'`
+
+/** SQL: whether this cell has released the wallet that undoing would bring back: another cell may own it. */
+const isReleased = `exists (select 1 from wallets x where x.id = c.previous_id and x.released_at >= x.retired_at)`
 const named = (alias: string, more = '') =>
   `(select json_build_object('id', x.id, 'address', x.address${more}) from wallets x where x.id = c.${alias})`
 
@@ -76,7 +79,7 @@ const named = (alias: string, more = '') =>
 const columns = `c.id, c.store_id as "storeId", c.family, c.kind, c.actor, c.asked_at as "askedAt",
   c.expires_at as "expiresAt", c.made, c.made_at as "madeAt", c.confirmed_by as "confirmedBy",
   c.undone_at as "undoneAt", c.undone_by as "undoneBy", coalesce(${isWaiting}, false) as "isWaiting",
-  coalesce(c.undone_at is null and ${isRecent}, false) as "isUndoable",
+  coalesce(c.undone_at is null and ${isRecent} and not ${isReleased}, false) as "isUndoable",
   ${named('wallet_id', ", 'isProven', x.proven_at is not null")} as wallet,
   ${named('previous_id')} as previous, ${named('next_id')} as next`
 
@@ -159,14 +162,14 @@ export function needsOwner({ walletChanges }: Store, { type }: Actor): boolean {
   return walletChanges === 'member' && type === 'key'
 }
 
-/** Counts changes requested within a day and not undone, and wallets that lack the claim that a change needs. */
+/** Counts changes requested within a day and not undone, and wallets that cannot be asked for because this cell does not own them. */
 export async function refuseTooMany(tx: Transaction, store: Store, { type }: Actor): Promise<void> {
   if (type !== 'key') return
   const [row] = await tx.query<{ count: number }>(
     `select (select count(*) from wallet_changes
          where store_id = $1 and asked_at > clock() - interval '24 hours' and undone_at is null)::integer
        + (select count(*) from wallets
-         where store_id = $1 and unclaimed and created_at > clock() - interval '24 hours')::integer as count`,
+         where store_id = $1 and unowned and created_at > clock() - interval '24 hours')::integer as count`,
     [store.id],
   )
   if ((row?.count ?? 0) < changesPerDay) return

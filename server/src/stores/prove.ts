@@ -5,13 +5,13 @@ import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import type { Database, Transaction } from '../database/db.ts'
-import { type Hold, keepHold } from '../directory/claim.ts'
+import { type Hold, keepHold } from '../directory/own.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import { isId, randomText, type StoreId, type WalletId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
 import { type Author, announceChange, askForChange } from './change.ts'
-import { lockStore, toWallet, type WalletRow, walletColumns, writeUnclaimed } from './rows.ts'
-import { claimsByProof, type Store, type Wallet, walletToWire } from './store.ts'
+import { lockStore, toWallet, type WalletRow, walletColumns, writeUnowned } from './rows.ts'
+import { needsProof, type Store, type Wallet, walletToWire } from './store.ts'
 import { holdWallet } from './wallets.ts'
 
 /** Several people may have to sign for a contract wallet. */
@@ -41,8 +41,8 @@ export async function challengeWallet(
 
 /**
  * Records that the wallet's holder has signed the challenge. The message is built again from the store, the wallet and
- * this deployment's host, so a signature for any other of these proves nothing here. If this cell could not claim the
- * wallet without a proof, it claims it now and puts it to use, as registering would have done.
+ * this deployment's host, so a signature for any other of these proves nothing here. If the wallet
+ * waited for a proof, this cell now becomes its owner and puts it to use, as registering would have done.
  */
 export async function proveWallet(
   ctx: Context,
@@ -64,9 +64,9 @@ export async function proveWallet(
     await noteStoreProven(tx, store.id, now)
     return proven
   }
-  if (wallet.retiredAt === null && claimsByProof(wallet)) {
+  if (wallet.retiredAt === null && needsProof(wallet)) {
     const hold = await holdWallet(ctx, store.mode, wallet.family, wallet.address, 'proof')
-    assert(hold !== 'free', 'a claim with a basis is granted or refused')
+    assert(hold !== 'free', 'with a basis it is granted or refused')
     return await putToUse(ctx, by, wallet, hold, prove)
   }
   return await ctx.db.transaction(async (tx) => {
@@ -88,7 +88,7 @@ async function putToUse(
     await keepHold(tx, hold)
     const { retiredAt } = await prove(tx)
     if (retiredAt === null) {
-      await writeUnclaimed(tx, id, false)
+      await writeUnowned(tx, id, false)
       await askForChange(ctx, tx, by, { kind: 'use', family, walletId: id })
     }
     const used = await announceChange(ctx, tx, by, 'wallet.updated', id)

@@ -36,7 +36,7 @@ export type WalletRow = {
   is_current: boolean
   is_confirmed: boolean
   is_waiting: boolean
-  unclaimed: boolean
+  unowned: boolean
   elsewhere: boolean
   ready_on: string[]
   created_at: Date
@@ -116,12 +116,8 @@ export async function findActiveWallet(
   return row ? toWallet(row) : null
 }
 
-export async function writeUnclaimed(
-  tx: Transaction,
-  walletId: WalletId,
-  isUnclaimed: boolean,
-): Promise<void> {
-  await tx.query('update wallets set unclaimed = $2 where id = $1', [walletId, isUnclaimed])
+export async function writeUnowned(tx: Transaction, walletId: WalletId, isUnowned: boolean): Promise<void> {
+  await tx.query('update wallets set unowned = $2 where id = $1', [walletId, isUnowned])
 }
 
 /** Makes a wallet the newest registration of its family, and so the current one, even if it was retired. */
@@ -144,7 +140,7 @@ export async function listWallets(
 ): Promise<Wallet[]> {
   const rows = await db.query<WalletRow>(
     `select ${walletColumns} from wallets w
-     where w.store_id = $1 and w.retired_at is null and (w.registration > 0 or w.unclaimed or ${hasWaiting})
+     where w.store_id = $1 and w.retired_at is null and (w.registration > 0 or w.unowned or ${hasWaiting})
        and ($2::text is null or w.id < $2)
      order by w.id desc limit $3`,
     [storeId, page.before, page.limit],
@@ -198,7 +194,7 @@ export function toWallet(row: WalletRow): Wallet {
     isCurrent: row.is_current,
     isConfirmed: row.is_confirmed,
     isWaiting: row.is_waiting,
-    isUnclaimed: row.unclaimed,
+    isUnowned: row.unowned,
     isElsewhere: row.elsewhere,
     readyOn: row.ready_on,
     createdAt: row.created_at,

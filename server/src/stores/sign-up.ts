@@ -1,7 +1,7 @@
 import { findTokenAccounts, parseWalletAddress } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
-import { readState } from '../directory/state-rows.ts'
+import { readState } from '../directory/rows.ts'
 import type { MemberId } from '../ids.ts'
 import { actorOf, announce } from '../members/announce.ts'
 import { Refusal } from '../members/refusal.ts'

@@ -52,8 +52,8 @@ export type Wallet = {
   readonly isConfirmed: boolean
   /** A change of it waits for an owner. */
   readonly isWaiting: boolean
-  /** This cell has not claimed it in the directory, so it may not be paid. */
-  readonly isUnclaimed: boolean
+  /** This cell does not own it in the directory, so it may not be paid. */
+  readonly isUnowned: boolean
   /** Another cell owns it, which a restored database has forgotten. */
   readonly isElsewhere: boolean
   /** The networks (CAIP-2) on which it has the token account that it is paid to, if it needs one. */
@@ -151,7 +151,7 @@ export function walletToWire(ctx: Context, mode: Mode, wallet: Wallet): WireWall
     unpayableReason: reason,
     current: isActive && wallet.isCurrent,
     confirmationRequired: isActive && wallet.isWaiting,
-    proofRequired: isActive && claimsByProof(wallet),
+    proofRequired: isActive && needsProof(wallet),
     provenAt: wallet.provenAt?.toISOString() ?? null,
     sharedElsewhere: wallet.isSharedElsewhere,
     createdAt: wallet.createdAt.toISOString(),
@@ -159,17 +159,17 @@ export function walletToWire(ctx: Context, mode: Mode, wallet: Wallet): WireWall
 }
 
 /** Whether the wallet still needs its holder's signature. The holder of a custodial wallet signs for many stores. */
-export function claimsByProof({ isUnclaimed, custodialType }: Wallet): boolean {
-  return isUnclaimed && custodialType === 'NON_CUSTODIAL'
+export function needsProof({ isUnowned, custodialType }: Wallet): boolean {
+  return isUnowned && custodialType === 'NON_CUSTODIAL'
 }
 
 /** Why a wallet cannot be paid; null if it can. */
 function findObstacle(ctx: Context, mode: Mode, wallet: Wallet): string | null {
   if (wallet.retiredAt !== null) return 'The wallet was retired.'
-  if (wallet.isUnclaimed)
-    return claimsByProof(wallet)
+  if (wallet.isUnowned)
+    return needsProof(wallet)
       ? 'The wallet’s holder has not proven it yet: get a challenge, sign it with the wallet and present the signature.'
-      : 'The operator has to claim a custodial wallet for this cell first. Then register it again.'
+      : 'The operator has to make this cell the owner of a custodial wallet first. Then register it again.'
   if (wallet.isElsewhere)
     return 'The wallet is in use in another cell of this deployment, and is paid there only. Retire it here and register another, or ask the operator.'
   if (!wallet.isConfirmed) return 'No owner of the store has confirmed the wallet in the console yet.'

@@ -4,8 +4,8 @@ import { findTokenAccounts, parseWalletAddress, toStoredAnywhere } from '../chai
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import type { Database, Transaction } from '../database/db.ts'
-import { claimHere, elsewhere, type Hold, keepHold } from '../directory/claim.ts'
-import { type Basis, walletClaim } from '../directory/directory.ts'
+import { type Basis, walletOwnership } from '../directory/directory.ts'
+import { elsewhere, type Hold, keepHold, own } from '../directory/own.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import { isId, newId, type StoreId, type WalletId } from '../ids.ts'
 import type { Family, Mode } from '../networks.ts'
@@ -52,7 +52,7 @@ export async function registerWallet(
   return wallet
 }
 
-/** This cell's claim to a wallet; "free" if it has none and needs a reason to get one. */
+/** This cell's hold on a wallet; "free" if no cell owns it, and it takes a proof or an operator to own it. */
 export async function holdWallet(
   ctx: Context,
   mode: Mode,
@@ -60,7 +60,7 @@ export async function holdWallet(
   address: string,
   basis: Basis | null,
 ): Promise<Hold | 'free'> {
-  const hold = await claimHere(ctx, walletClaim(mode, family, toStoredAnywhere(address)), basis)
+  const hold = await own(ctx, walletOwnership(mode, family, toStoredAnywhere(address)), basis)
   if (hold === 'elsewhere') throw elsewhere(address)
   return hold
 }
@@ -88,7 +88,7 @@ export async function registerWalletIn(
     await endWaiting(ctx, tx, by, family, null)
     return await readWire(ctx, tx, store, existing.id)
   }
-  if (existing?.isUnclaimed && hold === 'free') return walletToWire(ctx, store.mode, existing)
+  if (existing?.isUnowned && hold === 'free') return walletToWire(ctx, store.mode, existing)
   if (hold === 'free') await refuseTooMany(tx, store, actor)
   else await keepHold(tx, hold)
   if (existing && needsOwner(store, actor)) {
@@ -99,12 +99,12 @@ export async function registerWalletIn(
   if (!existing) {
     await insertWallet(tx, {
       ...{ id: walletId, storeId, family, address, custodialType, createdAt: now },
-      isUnclaimed: hold === 'free',
+      isUnowned: hold === 'free',
       ...(await readEarlier(tx, storeId, family, address)),
     })
   }
-  if (existing && existing.isUnclaimed !== (hold === 'free'))
-    await rows.writeUnclaimed(tx, existing.id, hold === 'free')
+  if (existing && existing.isUnowned !== (hold === 'free'))
+    await rows.writeUnowned(tx, existing.id, hold === 'free')
   if (hold !== 'free') await askForChange(ctx, tx, by, { kind: 'use', family, walletId })
   return await announceChange(ctx, tx, by, 'wallet.registered', walletId)
 }
@@ -125,7 +125,7 @@ async function findFitting(
     )
   }
   await endWaiting(ctx, tx, by, family, null)
-  if (existing.isUnclaimed) await rows.retireWallet(tx, existing.id, by.now)
+  if (existing.isUnowned) await rows.retireWallet(tx, existing.id, by.now)
   return null
 }
 
@@ -202,7 +202,7 @@ type NewWallet = Omit<
 async function insertWallet(tx: Transaction, wallet: NewWallet): Promise<void> {
   await tx.query(
     `insert into wallets (id, store_id, family, address, custodial_type, created_at, proven_at, shared_elsewhere,
-       unclaimed, registration)
+       unowned, registration)
      overriding system value values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)`,
     [
       wallet.id,
@@ -213,7 +213,7 @@ async function insertWallet(tx: Transaction, wallet: NewWallet): Promise<void> {
       wallet.createdAt,
       wallet.provenAt,
       wallet.isSharedElsewhere,
-      wallet.isUnclaimed,
+      wallet.isUnowned,
     ],
   )
 }
@@ -256,17 +256,18 @@ async function noteTokenAccounts(
 /** A wallet as the directory names it. */
 type Named = { readonly scope: string; readonly address: string }
 
-/** The wallets that another cell owns. Few: those that moved there after the backup that was restored here. */
-export async function listElsewhere(db: Database): Promise<Named[]> {
-  return await db.query<Named>(
-    `select distinct s.mode || ' ' || w.family as scope, w.pay_to as address
-     from wallets w join stores s on s.id = w.store_id where w.elsewhere`,
-  )
-}
+/** SQL: the rows of the wallets in $1, and their stores, locked as by every other change of a wallet. */
+const lockWallets = (condition: string) => `found as (
+    select w.id, w.store_id from json_to_recordset($1) as i (scope text, address text)
+    join wallets w on w.pay_to = i.address and ${condition}
+    join stores s on s.id = w.store_id and s.mode || ' ' || w.family = i.scope
+  ), locked as materialized (
+    select s.id from stores s where s.id in (select store_id from found) order by s.id for no key update
+  )`
 
 /**
  * Writes whether another cell owns these wallets, whichever stores have them. Their stores get a new revision, so that
- * checkouts drafted before are not created. Stores are locked first, as by every other change of a wallet.
+ * checkouts drafted before are not created.
  */
 export async function writeElsewhere(
   db: Database,
@@ -274,13 +275,7 @@ export async function writeElsewhere(
   isElsewhere: boolean,
 ): Promise<void> {
   await db.query(
-    `with found as (
-       select w.id, w.store_id from json_to_recordset($1) as i (scope text, address text)
-       join wallets w on w.pay_to = i.address and w.elsewhere <> $2
-       join stores s on s.id = w.store_id and s.mode || ' ' || w.family = i.scope
-     ), locked as materialized (
-       select s.id from stores s where s.id in (select store_id from found) order by s.id for no key update
-     ), written as (
+    `with ${lockWallets('w.elsewhere <> $2')}, written as (
        update wallets w set elsewhere = $2 from found f join locked l on l.id = f.store_id where w.id = f.id
      )
      update stores s set revision = revision + 1 where s.id in (select id from locked)`,
@@ -288,13 +283,12 @@ export async function writeElsewhere(
   )
 }
 
-/** Records that this cell gives up these wallets, for stores that have retired them, unless it is already recorded. */
+/** Records that this cell releases these wallets, for stores that have retired them, unless it is already recorded. */
 export async function writeReleased(db: Database, wallets: readonly Named[]): Promise<void> {
   await db.query(
-    `update wallets w set released_at = clock()
-     from json_to_recordset($1) as i (scope text, address text), stores s
-     where w.pay_to = i.address and s.id = w.store_id and s.mode || ' ' || w.family = i.scope
-       and (w.released_at is null or w.released_at < w.retired_at) and w.retired_at is not null`,
+    `with ${lockWallets('w.retired_at is not null')}
+     update wallets w set released_at = clock() from found f join locked l on l.id = f.store_id
+     where w.id = f.id and w.retired_at is not null and (w.released_at is null or w.released_at < w.retired_at)`,
     [JSON.stringify(wallets)],
   )
 }

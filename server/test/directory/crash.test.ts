@@ -1,4 +1,4 @@
-/** A process that dies at any step of a claim leaves nothing that the repeat cannot finish. */
+/** A process that dies at any step of becoming an owner leaves nothing that the repeat cannot finish. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ const settings = { NETWORKS: 'LOCAL', LOCAL_RPC_URLS: chain.url }
 const cell = await openCell(directory.url, '0a', settings)
 const main = new URL('../../src/main.ts', import.meta.url).pathname
 
-/** How many claims there are, and whether the wallet or settler is in use, after the death. */
+/** How many owners there are, and whether the wallet or settler is in use, after the death. */
 const steps = [
   ['hold-before', 0, false],
   ['hold-after', 1, false],
@@ -25,7 +25,7 @@ const steps = [
   ['hold-after-commit', 1, true],
 ] as const
 
-for (const [crashAt, claims, isUsed] of steps) {
+for (const [crashAt, owners, isUsed] of steps) {
   test(`killed at ${crashAt}, a proof can be repeated`, async () => {
     const serve = await startProcess('serve', {
       ...settings,
@@ -48,17 +48,17 @@ for (const [crashAt, claims, isUsed] of steps) {
       }),
     )
     assert.deepEqual(await dead, [null, 'SIGKILL'])
-    const found = await directory.db.query('select 1 from claims where address = $1', [
+    const found = await directory.db.query('select 1 from owners where address = $1', [
       holder.address.toLowerCase(),
     ])
-    assert.equal(found.length, claims)
+    assert.equal(found.length, owners)
     const repeat = await shop.call('POST', path, { signature })
     assert.equal(repeat.statusCode, isUsed ? 422 : 200, repeat.body)
     assert.equal((await register(shop, holder.address)).json<Wallet>().current, true)
   })
 }
 
-for (const [crashAt, claims, isUsed] of steps) {
+for (const [crashAt, owners, isUsed] of steps) {
   test(`killed at ${crashAt}, \`settler add\` can be repeated`, async () => {
     const account = newPayer().address
     const adding = spawn(process.execPath, [main, 'settler', 'add', 'LOCAL', account], {
@@ -74,11 +74,11 @@ for (const [crashAt, claims, isUsed] of steps) {
       },
     })
     assert.deepEqual(await once(adding, 'exit'), [null, 'SIGKILL'])
-    const [claimed, settlers] = await Promise.all([
-      directory.db.query('select 1 from claims where address = $1', [account.toLowerCase()]),
+    const [owned, settlers] = await Promise.all([
+      directory.db.query('select 1 from owners where address = $1', [account.toLowerCase()]),
       cell.ctx.db.query('select 1 from settlers where address = $1', [account.toLowerCase()]),
     ])
-    assert.deepEqual([claimed.length, settlers.length], [claims, isUsed ? 1 : 0])
+    assert.deepEqual([owned.length, settlers.length], [owners, isUsed ? 1 : 0])
     const repeat = await settlerCommand(cell.ctx, ['add', 'LOCAL', account], {}, async () => [])
     assert.match(repeat, isUsed ? /already a settler/ : /now settles/)
   })

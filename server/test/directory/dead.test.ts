@@ -30,7 +30,7 @@ test('payments settle and their webhooks arrive without the directory', async ()
     directory: openDatabase({ url: directory.url, connections: 4, name: 'test-directory' }),
   }
   atEnd(() => ctx.directory.close())
-  assert.deepEqual(await adopt(ctx, openUses(ctx.db)), { wallets: 1, settlers: 1 })
+  assert.deepEqual(await adopt(ctx, openUses(ctx.db)), { wallets: 1, settlers: 1, elsewhere: [] })
   await killDirectory(ctx)
 
   const app = buildApp(ctx, { isDraining: false })
@@ -60,7 +60,7 @@ test('members sign in, read their store and invite others without the directory'
   const directory = await openDirectory()
   const console = await openConsole({ settings: { DIRECTORY_URL: directory.url } })
   const { ctx } = console.farthing
-  assert.deepEqual(await adopt(ctx, openUses(ctx.db)), { wallets: 0, settlers: 0 })
+  assert.deepEqual(await adopt(ctx, openUses(ctx.db)), { wallets: 0, settlers: 0, elsewhere: [] })
   const { store, token } = await openInvitedStore(console)
   await killDirectory(ctx)
   const owner = await enrolWith(console, token)

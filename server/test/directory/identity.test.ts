@@ -4,209 +4,194 @@ import { test } from 'node:test'
 import { openUses } from '../../src/checkouts/uses.ts'
 import { directoryCommand } from '../../src/commands/directory.ts'
 import { examine } from '../../src/commands/doctor.ts'
-import { type Database, openDatabase } from '../../src/database/db.ts'
+import type { Database } from '../../src/database/db.ts'
 import { adopt, checkCellJoined } from '../../src/directory/adopt.ts'
-import { claimHere } from '../../src/directory/claim.ts'
-import { quietMinutes, walletClaim } from '../../src/directory/directory.ts'
-import { releaseClaims } from '../../src/directory/release.ts'
-import { reportToDirectory } from '../../src/directory/report.ts'
-import { Problem } from '../../src/problems.ts'
-import { listLoops } from '../../src/worker.ts'
+import { walletOwnership } from '../../src/directory/directory.ts'
+import { own } from '../../src/directory/own.ts'
 import { openTestApp, type TestApp } from '../support/app.ts'
-import { atEnd } from '../support/at-end.ts'
 import { newPayer } from '../support/chain/evm-payment.ts'
 import { until } from '../support/until.ts'
-import { later, openCell, openDirectory } from './support/cells.ts'
+import { adoptAgain, isUnavailable, openCell, openDirectory, releaseIn, report } from './support/cells.ts'
 
 const settings = { LOG_LEVEL: 'info' }
-const fresh = () => walletClaim('live', 'EVM', newPayer().address.toLowerCase())
-const isUnavailable = (error: unknown) => error instanceof Problem && error.code === 'unavailable'
-const noLoad = async () => ({ stores: 0, paymentsPerHour: 0 })
-const report = ({ ctx }: TestApp, turn = { gaps: 0 }) =>
-  reportToDirectory(ctx, openUses(ctx.db), noLoad, turn)
+const fresh = () => walletOwnership('live', 'EVM', newPayer().address.toLowerCase())
 const lastSaid = ({ logged }: TestApp) => String(logged.at(-1)?.msg)
 
 async function readCell(db: Database, tag: string) {
-  const [row] = await db.query<{ identity: string | null; reports: string; is_doubled: boolean }>(
-    'select identity, reports, is_doubled from cells where tag = $1',
+  const [row] = await db.query<{ identity: string | null; stamp: string; is_contested: boolean }>(
+    'select identity, stamp, is_contested from cells where tag = $1',
     [tag],
   )
   assert(row)
   return row
 }
 
+async function examineDirectory({ ctx }: TestApp): Promise<string> {
+  const [finding] = (await examine(ctx, async () => [])).filter(({ what }) => what === 'directory')
+  return finding?.says ?? ''
+}
+
 /** The state of a cell's database, as a copy of that database has it. */
 async function copyState(from: TestApp, to: TestApp): Promise<void> {
   const [state] = await from.ctx.db.query<Record<string, string>>('select * from directory_state')
-  await to.ctx.db.query('update directory_state set epoch = $1, identity = $2, reports = $3', [
-    state?.epoch,
-    state?.identity,
-    state?.reports,
-  ])
+  await to.ctx.db.query(
+    'update directory_state set generation = $1, identity = $2, fence = $3, stamp = $4, next_stamp = $5',
+    [state?.generation, state?.identity, state?.fence, state?.stamp, state?.next_stamp],
+  )
 }
 
-test('a second database with the tag of a cell can neither adopt, start, claim, report nor give up', async () => {
+async function assertGrantedNothing({ ctx }: TestApp): Promise<void> {
+  for (const basis of ['proof', 'operator'] as const)
+    await assert.rejects(own(ctx, fresh(), basis), isUnavailable)
+}
+
+test('a second database with the tag of a cell can neither adopt, start, own, report nor release', async () => {
   const directory = await openDirectory()
   const first = await openCell(directory.url, '0a', settings)
   const twin = await openTestApp({ CELL: '0a', DIRECTORY_URL: directory.url, ...settings })
-  assert.deepEqual(await adopt(twin.ctx, openUses(twin.ctx.db)), { isTaken: true })
+  assert.deepEqual(await adoptAgain(twin), { isTaken: true })
   await assert.rejects(directoryCommand(twin.ctx, ['adopt'], {}), /Nothing was changed.*CELL of its own/)
   await assert.rejects(checkCellJoined(twin.ctx), /has not adopted/)
 
   // It was in the directory before the other: removed there, or the directory was set up again.
-  await twin.ctx.db.query('update directory_state set epoch = 1')
-  await assert.rejects(checkCellJoined(twin.ctx), /Another database is cell 0a/)
-  const claim = fresh()
-  await claimHere(first.ctx, claim, 'proof')
+  await copyState(first, twin)
+  await twin.ctx.db.query("update directory_state set identity = 'another'")
+  assert.deepEqual(await adoptAgain(twin), { isTaken: true })
+  await assert.rejects(checkCellJoined(twin.ctx), /another database is cell 0a/)
+  const wallet = fresh()
+  await own(first.ctx, wallet, 'proof')
   const before = await readCell(directory.db, '0a')
   for (const basis of ['proof', null] as const)
-    await assert.rejects(claimHere(twin.ctx, claim, basis), isUnavailable)
-  await assert.rejects(claimHere(twin.ctx, fresh(), 'operator'), isUnavailable)
+    await assert.rejects(own(twin.ctx, wallet, basis), isUnavailable)
+  await assertGrantedNothing(twin)
   await report(twin)
-  assert.match(lastSaid(twin), /Another database is cell 0a/)
-  for (const hours of [0, 26])
-    await releaseClaims(later(twin.ctx, hours), openUses(twin.ctx.db), { after: null })
-  assert.deepEqual(await directory.db.query('select address, idle_at from claims'), [
-    { address: claim.address, idle_at: null },
-  ])
+  assert.match(lastSaid(twin), /another database is cell 0a/)
+  await assert.rejects(releaseIn(twin, [wallet]), isUnavailable)
+  assert.equal((await directory.db.query('select 1 from owners')).length, 1)
   assert.deepEqual(await readCell(directory.db, '0a'), before)
-  const [finding] = (await examine(twin.ctx, async () => [])).filter(({ what }) => what === 'directory')
-  assert.match(finding?.says ?? '', /another database is cell 0a/)
+  assert.match(await examineDirectory(twin), /another database is cell 0a/)
   await report(first)
-  assert.notEqual(await claimHere(first.ctx, fresh(), 'proof'), 'elsewhere')
+  assert.notEqual(await own(first.ctx, fresh(), 'proof'), 'elsewhere')
 })
 
-test('of two databases with one tag that adopt, or report for a name, at the same time, one is the cell', async () => {
+test('of two databases with one tag that adopt at the same time, known to the directory or by name only, one is the cell', async () => {
   const directory = await openDirectory()
   const open = () => openTestApp({ CELL: '0a', DIRECTORY_URL: directory.url, ...settings })
   const twins = [await open(), await open()]
-  const adopted = await Promise.all(twins.map(({ ctx }) => adopt(ctx, openUses(ctx.db))))
-  assert.equal(adopted.filter((each) => 'isTaken' in each).length, 1)
-  await directory.db.query('update cells set identity = null, adopted_at = null, asserted_epoch = 0')
-  for (const { ctx } of twins) await ctx.db.query('update directory_state set epoch = 1')
-  await Promise.all(twins.map((twin) => report(twin)))
-  assert.equal((await readCell(directory.db, '0a')).reports, '1')
-  const outcomes = await Promise.allSettled(twins.map(({ ctx }) => claimHere(ctx, fresh(), 'proof')))
-  assert.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
-})
-
-test('a cell whose database was restored is the same cell, and is granted what it asks for', async () => {
-  const directory = await openDirectory()
-  const cell = await openCell(directory.url, '0a', settings)
-  const turn = { gaps: 0 }
-  for (let i = 0; i < 5; i++) await report(cell, turn)
-  await cell.ctx.db.query('update directory_state set reports = 1')
-  for (let i = 0; i < 3; i++) {
-    await report(cell, turn)
-    assert.equal((await readCell(directory.db, '0a')).is_doubled, false)
-    assert.notEqual(await claimHere(cell.ctx, fresh(), 'proof'), 'elsewhere')
+  const race = async () => {
+    const adopted = await Promise.all(twins.map(({ ctx }) => adopt(ctx, openUses(ctx.db))))
+    assert.equal(adopted.filter((each) => 'isTaken' in each).length, 1)
+    const outcomes = await Promise.allSettled(twins.map(({ ctx }) => own(ctx, fresh(), 'proof')))
+    assert.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   }
-  await checkCellJoined(cell.ctx)
+  await race()
+  await directory.db.query('update cells set identity = null, generation = 0, stamp = 0')
+  await race()
 })
 
-test('while a copy runs beside its original, both say so, are granted nothing and give nothing up', async () => {
+test('while a copy runs beside its original, both say so, are granted nothing and release nothing', async () => {
   const directory = await openDirectory()
   const original = await openCell(directory.url, '0a', settings)
   const copy = await openTestApp({ CELL: '0a', DIRECTORY_URL: directory.url, ...settings })
   await copyState(original, copy)
-  const turns = [{ gaps: 0 }, { gaps: 0 }] as const
-  const claim = fresh()
-  await claimHere(original.ctx, claim, 'proof')
-  for (let minute = 0; minute < 3; minute++) {
-    await report(original, turns[0])
-    await report(copy, turns[1])
+  const wallet = fresh()
+  await own(original.ctx, wallet, 'proof')
+  for (let minute = 0; minute < 2; minute++) {
+    await report(original)
+    await report(copy)
   }
+  await report(original)
   for (const each of [original, copy]) {
-    assert.match(lastSaid(each), /a copy of this database runs beside it/)
-    await assert.rejects(claimHere(each.ctx, fresh(), 'proof'), isUnavailable)
-    await assert.rejects(claimHere(each.ctx, claim, null), isUnavailable)
-    for (const hours of [0, 26])
-      await releaseClaims(later(each.ctx, hours), openUses(each.ctx.db), { after: null })
+    assert.match(lastSaid(each), /two databases report as this cell/)
+    await assertGrantedNothing(each)
+    await assert.rejects(own(each.ctx, wallet, null), isUnavailable)
+    await assert.rejects(releaseIn(each, [wallet]), isUnavailable)
+    assert.match(await examineDirectory(each), /two databases report as this cell/)
   }
-  assert.equal((await directory.db.query('select 1 from claims where idle_at is null')).length, 1)
+  assert.equal((await directory.db.query('select 1 from owners')).length, 1)
   assert.match(await directoryCommand(original.ctx, ['list'], {}), /TWO DATABASES/)
-  const [finding] = (await examine(original.ctx, async () => [])).filter(({ what }) => what === 'directory')
-  assert.match(finding?.says ?? '', /a copy of this database/)
 
-  await report(original)
-  assert((await readCell(directory.db, '0a')).is_doubled, 'a process that was restarted sees one gap only')
-  await report(original)
-  assert.match(lastSaid(original), /only one database reports/)
-  assert.notEqual(await claimHere(original.ctx, claim, null), 'free')
+  await adoptAgain(original)
+  assert.notEqual(await own(original.ctx, wallet, null), 'free')
+  await assertGrantedNothing(copy)
+  await report(copy)
+  await assertGrantedNothing(original)
+  await assertGrantedNothing(copy)
+  await adoptAgain(original)
+  for (let minute = 0; minute < 3; minute++) await report(original)
+  assert.notEqual(await own(original.ctx, wallet, null), 'free')
 })
 
-test('reports that fail after they were counted are not taken for a copy', async () => {
+test('of a cell and its copy, never both are granted something, whoever reports and however often', async () => {
+  const directory = await openDirectory()
+  const original = await openCell(directory.url, '0a', settings)
+  const copy = await openTestApp({ CELL: '0a', DIRECTORY_URL: directory.url, ...settings })
+  for (const reports of [
+    [original],
+    [copy],
+    [copy, copy],
+    [original, copy],
+    [copy, original, copy],
+    [original, original, copy],
+  ]) {
+    await adoptAgain(original)
+    await copyState(original, copy)
+    for (const each of reports) await report(each)
+    const outcomes = await Promise.allSettled([original, copy].map(({ ctx }) => own(ctx, fresh(), 'proof')))
+    assert(outcomes.filter(({ status }) => status === 'fulfilled').length <= 1)
+  }
+  await adoptAgain(original)
+  await copyState(original, copy)
+  await Promise.all([report(original), report(copy)])
+  const outcomes = await Promise.allSettled([original, copy].map(({ ctx }) => own(ctx, fresh(), 'proof')))
+  assert(outcomes.filter(({ status }) => status === 'fulfilled').length <= 1)
+})
+
+test('reports that fail after the directory has them are not taken for a copy', async () => {
   const directory = await openDirectory()
   const cell = await openCell(directory.url, '0a', settings)
-  const turn = { gaps: 0 }
-  const uses = openUses(cell.ctx.db)
-  const broken: typeof uses = {
-    ...uses,
-    // biome-ignore lint/correctness/useYield: it fails before it has anything.
-    async *pages() {
-      throw new Error('The cell’s own database is away.')
+  const query = directory.db.query.bind(directory.db)
+  const deaf: Database = {
+    ...directory.db,
+    async query(text, values) {
+      await query(text, values)
+      throw new Error('The connection was lost.')
     },
   }
-  await directory.db.query('update cells set asserted_epoch = 0')
   for (let minute = 0; minute < 4; minute++) {
-    await assert.rejects(reportToDirectory(cell.ctx, broken, noLoad, turn), /away/)
-    await report(cell, turn)
-    assert.equal((await readCell(directory.db, '0a')).is_doubled, false)
-    await directory.db.query('update cells set asserted_epoch = 0')
+    await assert.rejects(report({ ctx: { ...cell.ctx, directory: deaf } }), /lost/)
+    assert.notEqual(await own(cell.ctx, fresh(), 'proof'), 'elsewhere')
+    if (minute % 2 === 0) await report(cell)
   }
+  await assert.rejects(report({ ctx: { ...cell.ctx, directory: deaf } }), /lost/)
+  await adoptAgain(cell)
+  await report(cell)
+  assert.equal((await readCell(directory.db, '0a')).is_contested, false)
+  assert.notEqual(await own(cell.ctx, fresh(), 'proof'), 'elsewhere')
 })
 
-test('a report that ends after a later one of another process is not taken for a copy', async () => {
+test('reports of several processes, at once and in any order, are not taken for a copy', async () => {
   const directory = await openDirectory()
   const cell = await openCell(directory.url, '0a', settings)
-  const uses = openUses(cell.ctx.db)
   const { promise: isOver, resolve: end } = Promise.withResolvers<void>()
-  const slow: typeof uses = {
-    ...uses,
-    async *pages() {
+  let isAsked = false
+  const query = directory.db.query.bind(directory.db)
+  const slow: Database = {
+    ...directory.db,
+    async query(text, values) {
+      isAsked = true
       await isOver
-      yield* uses.pages()
+      return await query(text, values)
     },
   }
-  await directory.db.query('update cells set asserted_epoch = 0')
-  const late = reportToDirectory(cell.ctx, slow, noLoad, { gaps: 0 })
-  await until('it has reported', async () => (await readCell(directory.db, '0a')).reports !== '0')
-  const turn = { gaps: 0 }
-  await report(cell, turn)
+  const late = report({ ctx: { ...cell.ctx, directory: slow } })
+  await until('it asks', async () => isAsked)
+  for (let minute = 0; minute < 2; minute++) await report(cell)
   end()
   await late
-  await report(cell, turn)
-  assert.equal((await readCell(directory.db, '0a')).is_doubled, false)
-})
-
-test('while one `work` reports, which may take minutes, no other does; if it dies, one follows before the cell seems stopped', async () => {
-  const directory = await openDirectory()
-  const cell = await openCell(directory.url, '0a', settings)
-  const { db } = cell.ctx
-  const reportBy = async (own: Database) => {
-    const loops = listLoops({ ...cell.ctx, db: own }, [])
-    await loops.find(({ name }) => name === 'directory-report')?.run(() => {})
-    return (await readCell(directory.db, '0a')).reports
-  }
-  const inMinutes = (minutes: number) => {
-    const url = cell.databaseUrl
-    const own = openDatabase({ url, connections: 4, name: 'test', clockOffset: `${minutes}min` })
-    atEnd(() => own.close())
-    return own
-  }
-  /** A process that does this once its turn is leased, and goes on. */
-  const pausing = (then: () => Promise<unknown>): Database => ({
-    ...db,
-    async query(text, values) {
-      if (!text.includes('schedules')) await then()
-      return await db.query(text, values)
-    },
-  })
-  const other = inMinutes(4)
-  assert.equal(await reportBy(pausing(() => reportBy(other))), '1')
-  assert.equal(await reportBy(other), '2')
-
-  await db.query("update schedules set run_at = clock() where name = 'directory-report'")
-  await assert.rejects(reportBy(pausing(async () => assert.fail('killed'))), /killed/)
-  assert.equal(await reportBy(inMinutes(quietMinutes / 2)), '3')
+  for (let minute = 0; minute < 5; minute++)
+    await Promise.all([report(cell), report(cell), adoptAgain(cell), report(cell)])
+  await report(cell)
+  assert.equal((await readCell(directory.db, '0a')).is_contested, false)
+  assert.notEqual(await own(cell.ctx, fresh(), 'proof'), 'elsewhere')
 })

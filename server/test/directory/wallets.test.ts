@@ -2,17 +2,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Wallet } from '@farthing/sdk'
-import { openUses } from '../../src/checkouts/uses.ts'
 import { directoryCommand } from '../../src/commands/directory.ts'
 import { examine } from '../../src/commands/doctor.ts'
 import { settlerCommand, storeCommand } from '../../src/commands/operator.ts'
-import { releaseClaims } from '../../src/directory/release.ts'
-import { reportToDirectory } from '../../src/directory/report.ts'
 import { openEvm } from '../support/chain/evm.ts'
 import { newPayer } from '../support/chain/evm-payment.ts'
 import { operator } from '../support/operator.ts'
 import { assertProblem, openStore, order, send } from '../support/store.ts'
-import { killDirectory, openCell, openDirectory, prove, register } from './support/cells.ts'
+import { killDirectory, openCell, openDirectory, prove, register, report } from './support/cells.ts'
 
 const chain = await openEvm()
 const directory = await openDirectory()
@@ -21,8 +18,6 @@ const [a, b] = [await openCell(directory.url, '0a', settings), await openCell(di
 const open = (cell: typeof a) => openStore(cell, { mode: 'test', evmWallet: null })
 const [here, there] = [await open(a), await open(b)]
 const wallet = (answer: { json<Body>(): Body }) => answer.json<Wallet>()
-const report = ({ ctx }: typeof a) =>
-  reportToDirectory(ctx, openUses(ctx.db), async () => ({ stores: 2, paymentsPerHour: 3 }), { gaps: 0 })
 
 test('a wallet that is new to a cell is used once it is proven, and the other cell cannot have it', async () => {
   const holder = newPayer()
@@ -67,14 +62,14 @@ test('the same wallet may be live in one cell and a test wallet in another', asy
   assert.notEqual((await prove(live, twin, holder)).json().code, 'wallet_elsewhere')
 })
 
-test('a custodial wallet is used after an operator has claimed it', async () => {
+test('a custodial wallet is used after an operator has made its cell the owner', async () => {
   const address = newPayer().address
   const asked = wallet(await register(here, address, 'CUSTODIAL'))
   assert.deepEqual([asked.payable, asked.proofRequired], [false, false])
   assert.match(String(asked.unpayableReason), /operator/)
-  assert.match(await directoryCommand(a.ctx, ['claim', 'evm', address], { mode: 'test' }), /cell 0a/)
+  assert.match(await directoryCommand(a.ctx, ['own', 'evm', address], { mode: 'test' }), /cell 0a/)
   assert.equal(wallet(await register(here, address, 'CUSTODIAL')).current, true)
-  await assert.rejects(directoryCommand(b.ctx, ['claim', 'EVM', address], { mode: 'test' }), /cell 0a.*there/)
+  await assert.rejects(directoryCommand(b.ctx, ['own', 'EVM', address], { mode: 'test' }), /cell 0a.*there/)
 })
 
 test('a wallet that waits for its proof makes way for another custodial type, and for nothing without end', async () => {
@@ -83,7 +78,7 @@ test('a wallet that waits for its proof makes way for another custodial type, an
   const first = wallet(await register(shop, address))
   assert.notEqual(wallet(await register(shop, address, 'CUSTODIAL')).id, first.id)
   await a.ctx.db.query(
-    `insert into wallets (id, store_id, family, address, custodial_type, created_at, unclaimed, registration)
+    `insert into wallets (id, store_id, family, address, custodial_type, created_at, unowned, registration)
      overriding system value select 'wal_' || n, $1, 'EVM', 'x' || n, 'NON_CUSTODIAL', now(), true, 0
      from generate_series(1, 98) n`,
     [shop.id],
@@ -127,15 +122,17 @@ test('doctor says what another cell owns, what nobody owns, and who keeps the di
   assert(fine?.fix === null && /2 cells; cell 0a owns the \d+ wallets/.test(fine.says), fine?.says)
   const address = newPayer().address.toLowerCase()
   await openStore(a, { mode: 'test', evmWallet: address })
-  await directory.db.query("update claims set cell = '0b' where address = $1", [address])
+  await directory.db.query("update owners set cell = '0b' where address = $1", [address])
   assert.match((await says(a))[0]?.says ?? '', new RegExp(`another cell owns.*${address}`))
-  await directory.db.query('delete from claims where address = $1', [address])
+  await directory.db.query('delete from owners where address = $1', [address])
   assert.match((await says(a))[0]?.says ?? '', new RegExp(`nobody owns.*${address}`))
   assert.match(await directoryCommand(a.ctx, ['adopt'], {}), /Cell 0a is in the directory/)
   assert.equal((await says(a))[0]?.fix, null)
   await assert.rejects(directoryCommand(a.ctx, ['restored'], { cells: '0a' }), /leaves out 0b/)
   await directoryCommand(a.ctx, ['restored'], { cells: '0a,0b' })
   assert.match((await says(a))[0]?.says ?? '', /until these cells.*0a, 0b/)
+  for (const { ctx } of [a, b])
+    assert.match(await directoryCommand(ctx, ['adopt'], {}), /is in the directory/)
   for (const cell of [a, b]) await report(cell)
   assert.equal((await says(a))[0]?.fix, null)
   assert.match(await directoryCommand(a.ctx, ['list'], {}), /^0b {2}takes stores {2}2 stores {2}3 payments/m)
@@ -156,10 +153,9 @@ test('with the directory dead only adding wallets and settlers fails', async () 
   const page = { url: new URL((await here.create()).checkoutUrl).pathname, headers: { accept: 'text/html' } }
   assert.equal((await a.request(page)).statusCode, 200)
   const logged = a.logged.length
-  const uses = openUses(a.ctx.db)
-  await reportToDirectory(a.ctx, uses, async () => ({ stores: 0, paymentsPerHour: 0 }), { gaps: 0 })
-  await releaseClaims(a.ctx, uses, { after: null })
+  await report(a)
   assert.match(String(a.logged[logged]?.msg), /directory does not answer/)
+  await assert.rejects(directoryCommand(a.ctx, ['release', holder.address], {}))
   const [finding] = (await examine(a.ctx, async () => [])).filter(({ what }) => what === 'directory')
   assert.match(finding?.says ?? '', /does not answer/)
   await revive()

@@ -128,7 +128,7 @@ async function lockPayment(tx: Transaction, storeId: StoreId, paymentId: string)
   if (!payment.mayDecide) {
     throw new Problem(
       'wallet_unproven',
-      `Other stores have registered ${toShown(payment.network, payment.payTo)} too, or it was given up to other cells before the money came.`,
+      `Other stores have registered ${toShown(payment.network, payment.payTo)} too, or it was released to other cells before the money came.`,
     )
   }
   return payment

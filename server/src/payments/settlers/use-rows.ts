@@ -18,11 +18,6 @@ export async function listUsedSettlers(
 /** A settler as the directory names it. */
 type Named = { readonly scope: string; readonly address: string }
 
-/** The settlers that another cell owns. */
-export async function listSettlersElsewhere(db: Database): Promise<Named[]> {
-  return await db.query<Named>('select network as scope, address from settlers where elsewhere')
-}
-
 /** Writes whether another cell owns these settlers. */
 export async function writeSettlersElsewhere(
   db: Database,

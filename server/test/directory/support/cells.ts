@@ -6,6 +6,11 @@ import type { Context } from '../../../src/context.ts'
 import { type Database, openDatabase } from '../../../src/database/db.ts'
 import { migrate } from '../../../src/database/migrate.ts'
 import { adopt } from '../../../src/directory/adopt.ts'
+import type { Ownership } from '../../../src/directory/directory.ts'
+import { release } from '../../../src/directory/own.ts'
+import { reportToDirectory } from '../../../src/directory/report.ts'
+import { listOwners } from '../../../src/directory/rows.ts'
+import { Problem } from '../../../src/problems.ts'
 import { openTestApp, type TestApp } from '../../support/app.ts'
 import { atEnd } from '../../support/at-end.ts'
 import type { Payer } from '../../support/chain/evm-payment.ts'
@@ -28,7 +33,7 @@ export async function openCell(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<TestApp> {
   const cell = await openTestApp({ CELL: tag, DIRECTORY_URL: directoryUrl, ...settings })
-  assert.deepEqual(await adopt(cell.ctx, openUses(cell.ctx.db)), { wallets: 0, settlers: 0 })
+  assert.deepEqual(await adopt(cell.ctx, openUses(cell.ctx.db)), { wallets: 0, settlers: 0, elsewhere: [] })
   return cell
 }
 
@@ -39,6 +44,35 @@ export async function killDirectory({ config, db }: Context): Promise<() => Prom
   await db.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
   return async () => void (await db.query(`alter database ${name} allow_connections true`))
 }
+
+/** What `work` does once a minute. */
+export async function report({ ctx }: Pick<TestApp, 'ctx'>, uses = openUses(ctx.db)): Promise<void> {
+  await reportToDirectory(ctx, uses, async () => ({ stores: 2, paymentsPerHour: 3 }))
+}
+
+export async function adoptAgain({ ctx }: Pick<TestApp, 'ctx'>): ReturnType<typeof adopt> {
+  return await adopt(ctx, openUses(ctx.db))
+}
+
+/** What the command `directory release` does with what the cell owns. Returns what is used. */
+export async function releaseIn(
+  { ctx }: Pick<TestApp, 'ctx'>,
+  some: readonly Ownership[],
+  uses = openUses(ctx.db),
+): Promise<readonly Ownership[]> {
+  const directory = ctx.directory ?? assert.fail('it has a directory')
+  const used = await release(ctx, uses, await listOwners(directory, some))
+  return used.map(({ kind, scope, address }) => ({ kind, scope, address }))
+}
+
+/** The cell's own database a day later: no owner can undo a change of wallet any more. */
+export function aDayLater<App extends Pick<TestApp, 'ctx' | 'databaseUrl'>>(cell: App): App {
+  const db = openDatabase({ url: cell.databaseUrl, connections: 4, name: 'test', clockOffset: '25h' })
+  atEnd(() => db.close())
+  return { ...cell, ctx: { ...cell.ctx, db } }
+}
+
+export const isUnavailable = (error: unknown) => error instanceof Problem && error.code === 'unavailable'
 
 /** The same cell at a later time of the directory. */
 export function later(ctx: Context, hours: number): Context {

@@ -1,7 +1,7 @@
 import type { WalletChanges } from '@farthing/sdk'
 import { type Family, families } from '../../../networks.ts'
 import type { WalletChange } from '../../../stores/change.ts'
-import { claimsByProof, networksFor, type Store, type Wallet } from '../../../stores/store.ts'
+import { needsProof, networksFor, type Store, type Wallet } from '../../../stores/store.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { showMinute } from '../formats.ts'
 import { renderCheck, renderChooser, renderHead, renderHidden } from '../parts.ts'
@@ -24,19 +24,19 @@ export function renderWallets(screen: Screen, { store, current, changes, registe
   const inUse = new Map(current.map((each) => [each.family, each]))
   const offered = networksFor(screen.ctx, store.mode).map(({ family }) => family)
   const shown = families.filter((family) => offered.includes(family) || inUse.has(family))
-  const unclaimed = registered.filter(({ isUnclaimed }) => isUnclaimed)
+  const unowned = registered.filter(({ isUnowned }) => isUnowned)
   const waiting = changes.filter(({ isWaiting }) => isWaiting)
   const made = changes.filter(({ madeAt }) => madeAt !== null)
   const list = (title: string, items: readonly Html[]) =>
     html`<h2>${title}</h2>
 <ul class="things">${items}</ul>`
   const wait = waiting.map((each) => renderWaiting(screen, each))
-  const unused = unclaimed.map((each) => renderUnclaimed(screen, each))
+  const unused = unowned.map((each) => renderUnowned(screen, each))
   const used = shown.map((family) => renderCurrent(screen, family, inUse.get(family)))
   return html`${renderHead(fill(texts.title, { store: screen.store.storeName }))}
 <section class="pane">
 ${wait.length > 0 && list(texts.waiting, wait)}
-${unused.length > 0 && list(texts.unclaimed, unused)}
+${unused.length > 0 && list(texts.unowned, unused)}
 ${list(texts.inUse, used)}
 ${made.length > 0 && renderMade(screen, store, made)}
 <h2>${texts.who}</h2>
@@ -65,11 +65,11 @@ function renderCurrent(screen: Screen, family: Family, wallet: Wallet | undefine
 }
 
 /** A wallet that this cell may not use yet. */
-function renderUnclaimed(screen: Screen, wallet: Wallet): Html {
+function renderUnowned(screen: Screen, wallet: Wallet): Html {
   const texts = screen.texts.wallets
   const docs = `${screen.ctx.config.baseUrl}/docs/build#wallets`
-  const proven = html`<a href="${docs}">${texts.unclaimedProven}</a>`
-  const about = claimsByProof(wallet) ? fill(texts.unclaimedAbout, { proven }) : texts.unclaimedCustodial
+  const proven = html`<a href="${docs}">${texts.unownedProven}</a>`
+  const about = needsProof(wallet) ? fill(texts.unownedAbout, { proven }) : texts.unownedCustodial
   return html`<li><p>${nameFamily(screen, wallet.family)} ${show(wallet.address)}<small>${about}</small></p></li>`
 }
 
