@@ -26,7 +26,7 @@ grant update (outcome, pasted_at, looked_at) on pasted_transactions to farthing_
 grant update (name, logo_url, accent_color, finality_policy, revision, support_email, support_url, time_zone,
   report_currency, proven_at) on stores to farthing_serve;
 grant update (registration, retired_at, custodial_type, challenge, challenge_expires_at, proven_at, shared_elsewhere,
-  unclaimed) on wallets to farthing_serve;
+  unowned) on wallets to farthing_serve;
 grant update (url, types, is_ordered, secrets, disabled_at, disabled_reason, deleted_at, failing_since, held_until, due_at)
   on webhook_endpoints to farthing_serve;
 grant update (expires_at, revoked_at, last_used_at) on api_keys to farthing_serve;

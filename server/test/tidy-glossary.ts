@@ -4,23 +4,21 @@ import type { Source } from './tidy.ts'
  * One name means one thing: a noun is exported as a type by one file of server/src. `homonyms` says which nouns several
  * files still export, and how many. It only shrinks: one more file is reported, and so is an entry that is too high.
  */
-export const homonyms: Readonly<Record<string, number>> = {
-  Claim: 4,
+const homonyms: Readonly<Record<string, number>> = {
+  Claim: 3,
   Decision: 2,
   Fault: 2,
   Language: 2,
   Outcome: 2,
   Place: 4,
   Refusal: 2,
-  Reported: 2,
   Seen: 2,
-  Settler: 2,
   Shown: 2,
   State: 2,
   Step: 3,
   StoreRow: 2,
   Subject: 2,
-  Turn: 4,
+  Turn: 3,
   Wanted: 2,
 }
 

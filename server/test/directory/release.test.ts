@@ -8,6 +8,7 @@ import { settlerCommand } from '../../src/commands/operator.ts'
 import { settlerOwnership, walletOwnership } from '../../src/directory/directory.ts'
 import { keepHold, own, release } from '../../src/directory/own.ts'
 import { listOwners } from '../../src/directory/rows.ts'
+import { isId } from '../../src/ids.ts'
 import { readChange } from '../../src/stores/change.ts'
 import { lockStore, renewWallet } from '../../src/stores/rows.ts'
 import { openEvm } from '../support/chain/evm.ts'
@@ -188,14 +189,15 @@ test('of a registration and two releases at the same moment, a wallet in use is 
 test('an owner’s undo that arrives while the wallet is released keeps it, or is over', async () => {
   const { shop, wallet } = await openRetired()
   const uses = openUses(inADay.ctx.db)
+  const storeId = isId('st', shop.id) ? shop.id : assert.fail(shop.id)
   const undo = () =>
     a.ctx.db.transaction(async (tx) => {
-      await lockStore(tx, shop.id)
+      await lockStore(tx, storeId)
       const [change] = await tx.query<{ id: string }>(
         "select id from wallet_changes where store_id = $1 and kind = 'retire' order by made desc limit 1",
         [shop.id],
       )
-      const found = (await readChange(tx, shop.id, change?.id ?? '')) ?? assert.fail('it was retired')
+      const found = (await readChange(tx, storeId, change?.id ?? '')) ?? assert.fail('it was retired')
       if (found.isUndoable) await renewWallet(tx, found.wallet.id)
       return found.isUndoable
     })

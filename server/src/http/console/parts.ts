@@ -71,20 +71,20 @@ export function renderHidden(name: string, value: string): Html {
   return html`<input type="hidden" name="${name}" value="${value}">`
 }
 
-export type Options = readonly (readonly [value: string, text: string])[]
+export type Choices = readonly (readonly [value: string, text: string])[]
 
 /** A select of a filter. */
-export function renderSelect(name: string, label: string, chosen: string, options: Options): Html {
+export function renderSelect(name: string, label: string, chosen: string, options: Choices): Html {
   return html`<select name="${name}" aria-label="${label}">${renderOptions(chosen, options)}</select>`
 }
 
 /** A select with its label above it. */
-export function renderChooser(label: string, name: string, chosen: string, options: Options): Html {
+export function renderChooser(label: string, name: string, chosen: string, options: Choices): Html {
   return html`<label>${label}<select name="${name}">${renderOptions(chosen, options)}</select></label>`
 }
 
-export function renderOptions(chosen: string, options: Options): Html {
-  const option = ([value, text]: Options[number]) =>
+export function renderOptions(chosen: string, options: Choices): Html {
+  const option = ([value, text]: Choices[number]) =>
     html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`
   return html`${options.map(option)}`
 }

@@ -4,7 +4,7 @@ import { escapeHtml, renderCode } from './code.ts'
 
 export type Heading = { readonly id: string; readonly title: string }
 
-export type Rendered = {
+export type RenderedMarkdown = {
   /** The text of the first heading. */
   readonly title: string
   /** The first sentence: what the page is about. */
@@ -19,7 +19,7 @@ export type Rendered = {
  * Renders this repository's Markdown as HTML. The files are ours, but raw HTML in them is still shown as text: only this
  * function decides what a page can do. `resolve` returns a link's target, or null if the target isn't served.
  */
-export function renderMarkdown(source: string, resolve: (href: string) => string | null): Rendered {
+export function renderMarkdown(source: string, resolve: (href: string) => string | null): RenderedMarkdown {
   const headings = new Map<Tokens.Generic, Heading & { readonly depth: number }>()
   const marked = new Marked({
     renderer: {

@@ -6,7 +6,7 @@ import { startOf } from '../frame/screens.ts'
 import { renderCheck, renderField, renderHead, renderHidden } from '../parts.ts'
 import type { Page } from '../screen.ts'
 
-export type Account = {
+export type Access = {
   readonly stores: readonly Membership[]
   readonly passkeys: readonly Passkey[]
   readonly sessions: readonly ListedSession[]
@@ -19,7 +19,7 @@ export type Account = {
   readonly isConnected: boolean
 }
 
-export function renderAccount(page: Page, account: Account): Html {
+export function renderAccount(page: Page, account: Access): Html {
   const texts = page.texts.account
   const { stores, passkeys, sessions, sessionId, mailed, host } = account
   const store = (each: Membership) =>

@@ -35,14 +35,14 @@ export const statuses: readonly RefundStatus[] = [
   'CANCELED',
 ]
 
-export type List = {
+export type RefundList = {
   readonly status: RefundStatus | null
   readonly cursor: string | null
   readonly refunds: readonly Wire[]
   readonly nextCursor: string | null
 }
 
-export function renderList(screen: Screen, { status, cursor, nextCursor, refunds }: List): Html {
+export function renderList(screen: Screen, { status, cursor, nextCursor, refunds }: RefundList): Html {
   const texts = screen.texts.refunds
   const path = `${screen.base}/refunds`
   const filter = (wanted: RefundStatus | null, text: string) =>

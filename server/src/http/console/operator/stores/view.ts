@@ -23,7 +23,7 @@ export const path = '/operator/stores'
 export const searchMax = 100
 export const standings: readonly StoreStanding[] = ['waiting', 'unproven', 'approved', 'suspended']
 
-export type List = {
+export type StoreList = {
   readonly stores: readonly StoreOverview[]
   readonly search: string
   readonly standing: StoreStanding | null
@@ -34,7 +34,7 @@ export type List = {
   readonly waiting: number
 }
 
-export function renderList(page: Page, list: List): Html {
+export function renderList(page: Page, list: StoreList): Html {
   const { stores, search, standing, before, next, waiting } = list
   const texts = page.texts.stores.stores
   const toHere = (change: Readonly<Record<string, string>>) =>
