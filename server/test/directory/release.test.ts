@@ -188,8 +188,9 @@ test('of a registration and two releases at the same moment, a wallet in use is 
 
 test('an owner’s undo that arrives while the wallet is released keeps it, or is over', async () => {
   const { shop, wallet } = await openRetired()
+  const { id: storeId } = shop
+  assert(isId('st', storeId))
   const uses = openUses(inADay.ctx.db)
-  const storeId = isId('st', shop.id) ? shop.id : assert.fail(shop.id)
   const undo = () =>
     a.ctx.db.transaction(async (tx) => {
       await lockStore(tx, storeId)

@@ -84,6 +84,7 @@ test('a retired wallet that another cell owns is still not paid when an owner un
 
 test('nothing new is sent from a settler that another cell owns, until that cell gives it up', async () => {
   const account = newPayer().address
+  await adoptAgain(a)
   await settlerCommand(a.ctx, ['add', 'LOCAL', account], {}, async () => [])
   const [settler] = await a.ctx.db.query<{ network: string; address: string }>(
     "update settlers set lease_holder = 'lane', leased_until = now() + interval '1 hour', epoch = 1 where address = $1 returning *",
