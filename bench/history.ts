@@ -265,7 +265,7 @@ async function pay(side: Side): Promise<number> {
     const ids = paid.map(({ checkout }) => checkout.id)
     await ctx.db.transaction(async (tx) => {
       const { found: concerns } = await findConcerns(tx, network, place.time, seen)
-      assert.equal((await writeCredits(ctx, tx, network, place, concerns)).length, ids.length)
+      assert.equal((await writeCredits(ctx, tx, network, place, { concerns })).length, ids.length)
       await updateStatus(ctx, tx, ids, ctx.now())
     })
     await ctx.db.transaction(async (tx) => {

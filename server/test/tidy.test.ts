@@ -198,7 +198,7 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
   [
     'writing a refund’s event in another room',
     'dev/returns.ts',
-    "newEvent(ctx, storeId, actor, 'refund.requested', data, now)",
+    "newEvent(ctx, storeId, actor, { type: 'refund.requested', data }, now)",
     /writes a refund's event/,
   ],
   [

@@ -151,7 +151,7 @@ async function credit(past: Past, order: Order, value: bigint, checkoutId: strin
   }
   const sender = { address: order.payer, nonce: past.transfers++ }
   const match = { seen, sender, checkoutId, storeId: checkoutId && storeId }
-  const concerned = await writeCredits(ctx, tx, network, place, [], [match])
+  const concerned = await writeCredits(ctx, tx, network, place, { matches: [match] })
   await advancePlaces(tx, network, [place.hash], 'finalized')
   if (concerned.length > 0) await updateStatus(ctx, tx, concerned, at)
 }

@@ -39,7 +39,7 @@ export function openRefunder(past: Context, tx: Transaction, { storeId, actor, .
       const seen = { asset, payer: wallet, to: recipient, value: amount, transactionHash: transaction }
       const claim = { checkoutId: null, storeId: null, isMatch: true }
       const concern = { seen: { ...seen, logIndex: 0, position: 0, nonce }, claim }
-      await writeCredits(past, tx, network, place, [concern])
+      await writeCredits(past, tx, network, place, { concerns: [concern] })
       await advancePlaces(tx, network, [place.hash], 'finalized')
     }
     const id = newId('rf', past.config.cell, now)

@@ -8,13 +8,11 @@ export function newEvent(
   ctx: Context,
   storeId: StoreId,
   actor: Actor | null,
-  type: EventType,
-  data: EventObject,
+  { checkout = null, ...told }: Pick<NewEvent, 'type' | 'data'> & Partial<Pick<NewEvent, 'checkout'>>,
   now: Date,
-  checkout: NewEvent['checkout'] = null,
 ): NewEvent {
   const eventId = newId('evt', ctx.config.cell, now)
-  return { event_id: eventId, store_id: storeId, actor, type, checkout, data, created_at: now }
+  return { event_id: eventId, store_id: storeId, actor, checkout, ...told, created_at: now }
 }
 
 /**

@@ -34,7 +34,7 @@ export async function announce(
 ): Promise<void> {
   const { storeId, actor, type, member, now } = news
   await nameStore(tx, storeId)
-  await appendEvent(tx, newEvent(ctx, storeId, actor, type, { member: memberToWire(member) }, now))
+  await appendEvent(tx, newEvent(ctx, storeId, actor, { type, data: { member: memberToWire(member) } }, now))
   await mailOwners(ctx, tx, {
     ...{ kind: 'member', storeId, actor, memberId: member.id, now },
     subject: `The members of your store changed (${storeId})`,
@@ -80,7 +80,7 @@ export async function announcePlace(
   for (const [place, { storeId, role }] of (await listMemberships(tx, member.id)).entries()) {
     await nameStore(tx, storeId)
     const data = { member: memberToWire({ ...member, role }) }
-    await appendEvent(tx, newEvent(ctx, storeId, actorOf(member), type, data, now))
+    await appendEvent(tx, newEvent(ctx, storeId, actorOf(member), { type, data }, now))
     if (place > 0 || member.email === null) continue
     const text = `${sentence}
 
@@ -108,7 +108,7 @@ export async function announceWallet(
 ): Promise<void> {
   const { storeId, actor, type, wallet, now } = news
   await nameStore(tx, storeId)
-  await appendEvent(tx, newEvent(ctx, storeId, actor, type, { wallet }, now))
+  await appendEvent(tx, newEvent(ctx, storeId, actor, { type, data: { wallet } }, now))
   await mailOwners(ctx, tx, {
     ...{ kind: 'store', storeId, actor, memberId: null, now },
     subject: `The wallets of your store changed (${storeId})`,
@@ -130,7 +130,7 @@ export async function announceStore(
   const { actor, type, store, now } = news
   const storeId = store.id as StoreId
   await nameStore(tx, storeId)
-  await appendEvent(tx, newEvent(ctx, storeId, actor, type, { store }, now))
+  await appendEvent(tx, newEvent(ctx, storeId, actor, { type, data: { store } }, now))
   await mailOwners(ctx, tx, {
     ...{ kind: 'store', storeId, actor, memberId: null, now },
     subject: `The operator decided about your store (${storeId})`,

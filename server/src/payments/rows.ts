@@ -141,8 +141,7 @@ export async function listClaimed<Address extends string = Hex>(
   network: string,
   headTime: Date | null,
   limit: number,
-  settler: string | null = null,
-  direction: Direction = 'payment',
+  { settler = null, direction = 'payment' }: { settler?: string | null; direction?: Direction } = {},
 ): Promise<Authorized<Address>[]> {
   const rows = await db.query<AuthorizationRow<Address>>(
     `select a.* from authorizations a

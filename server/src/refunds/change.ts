@@ -155,7 +155,10 @@ async function announce(
   event: EventType,
   { actor, now }: Pick<ChangedBy, 'actor' | 'now'>,
 ): Promise<void> {
-  await appendEvent(tx, newEvent(ctx, refund.storeId, actor, event, { refund: toWire(refund) }, now))
+  await appendEvent(
+    tx,
+    newEvent(ctx, refund.storeId, actor, { type: event, data: { refund: toWire(refund) } }, now),
+  )
 }
 
 /** The refund with the new facts, to evaluate it. The database's clock says when they were written. */

@@ -96,7 +96,7 @@ export async function revokeKey(
     const revoked = await writeRevoked(tx, keyId)
     if (!revoked) return key
     const data = { key: keyToWire(revoked) }
-    await appendEvent(tx, newEvent(ctx, store.id, maker.actor, 'key.revoked', data, now))
+    await appendEvent(tx, newEvent(ctx, store.id, maker.actor, { type: 'key.revoked', data }, now))
     return revoked
   })
 }
@@ -154,7 +154,10 @@ async function makeKey(
   }
   const secret = randomText(secretLength)
   await insertKey(tx, key, hashSecret(secret))
-  await appendEvent(tx, newEvent(ctx, store.id, actor, 'key.created', { key: keyToWire(key) }, now))
+  await appendEvent(
+    tx,
+    newEvent(ctx, store.id, actor, { type: 'key.created', data: { key: keyToWire(key) } }, now),
+  )
   return { key, text: `sk_${store.mode}_${key.id}_${secret}` }
 }
 

@@ -71,7 +71,10 @@ export async function proveWallet(
   }
   return await ctx.db.transaction(async (tx) => {
     const wire = walletToWire(ctx, store.mode, await prove(tx))
-    await appendEvent(tx, newEvent(ctx, store.id, actor, 'wallet.updated', { wallet: wire }, now))
+    await appendEvent(
+      tx,
+      newEvent(ctx, store.id, actor, { type: 'wallet.updated', data: { wallet: wire } }, now),
+    )
     return wire
   })
 }

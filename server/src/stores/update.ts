@@ -54,7 +54,10 @@ export async function updateStore(
     await writeStore(tx, changed)
     const announced = storeToEvent(changed)
     if (!isDeepStrictEqual(announced, storeToEvent(store)))
-      await appendEvent(tx, newEvent(ctx, storeId, actor, 'store.updated', { store: announced }, now))
+      await appendEvent(
+        tx,
+        newEvent(ctx, storeId, actor, { type: 'store.updated', data: { store: announced } }, now),
+      )
     return changed
   })
 }
@@ -161,7 +164,7 @@ export async function setWalletChanges(
   await tx.query('update stores set wallet_changes = $2 where id = $1', [storeId, walletChanges])
   if (store.walletChanges === walletChanges) return
   const data = { store: storeToEvent({ ...store, walletChanges }) }
-  await appendEvent(tx, newEvent(ctx, storeId, actor, 'store.updated', data, now))
+  await appendEvent(tx, newEvent(ctx, storeId, actor, { type: 'store.updated', data }, now))
 }
 
 /** Whole tokens or hundredths: more than any store takes in a day fits. */
@@ -183,6 +186,9 @@ export async function setRefundLimit(
     if (store.managerRefundLimit === limit) return
     await tx.query('update stores set manager_refund_limit = $2 where id = $1', [storeId, limit])
     const data = { store: storeToEvent({ ...store, managerRefundLimit: limit }) }
-    await appendEvent(tx, newEvent(ctx, storeId, actorOfSession(touch.session), 'store.updated', data, now))
+    await appendEvent(
+      tx,
+      newEvent(ctx, storeId, actorOfSession(touch.session), { type: 'store.updated', data }, now),
+    )
   })
 }

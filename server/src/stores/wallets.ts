@@ -145,7 +145,10 @@ export async function updateWallet(
     const wire = walletToWire(ctx, store.mode, { ...wallet, isSharedElsewhere: sharedElsewhere })
     if (wallet.isSharedElsewhere !== sharedElsewhere) {
       await writeSharedElsewhere(tx, wallet.id, sharedElsewhere)
-      await appendEvent(tx, newEvent(ctx, storeId, actor, 'wallet.updated', { wallet: wire }, now))
+      await appendEvent(
+        tx,
+        newEvent(ctx, storeId, actor, { type: 'wallet.updated', data: { wallet: wire } }, now),
+      )
     }
     return wire
   })

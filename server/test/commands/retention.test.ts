@@ -150,9 +150,15 @@ test('money of an erased payer is not taken back by the next reading of its bloc
   await ctx.db.transaction(async (tx) => {
     assert.deepEqual(await withdrawUntold(tx, network, hash, [seen]), [])
     for (const place of [hash, '0xe15e'])
-      await writeCredits(ctx, tx, network, { hash: place, number: 1, time: new Date() }, [
-        { seen, claim: null },
-      ])
+      await writeCredits(
+        ctx,
+        tx,
+        network,
+        { hash: place, number: 1, time: new Date() },
+        {
+          concerns: [{ seen, claim: null }],
+        },
+      )
   })
   assert.deepEqual(await ctx.db.query('select * from credits'), erased)
 })

@@ -153,7 +153,10 @@ test('what an operator, a chain or time causes is written whatever the store has
   await useUp(shop, bytesPerHour)
   const data = { store: (await shop.call('GET', '/api/v1/store')).json() }
   const append = (actor: Parameters<typeof newEvent>[2]) =>
-    appendEvent(db, newEvent(ctx, shop.store.id, actor, 'store.updated', data as never, new Date()))
+    appendEvent(
+      db,
+      newEvent(ctx, shop.store.id, actor, { type: 'store.updated', data: data as never }, new Date()),
+    )
   await append(operator)
   await append(null)
   await assert.rejects(append({ type: 'key', id: 'key', name: null }), /event log/)
@@ -170,8 +173,7 @@ test('two transactions of a store that write at the same time wait neither for e
         ctx,
         shop.store.id,
         { type: 'key', id: 'k', name: null },
-        'store.updated',
-        data as never,
+        { type: 'store.updated', data: data as never },
         new Date(),
       ),
     )

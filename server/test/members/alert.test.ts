@@ -39,7 +39,7 @@ async function happen(
   type: 'payment.unmatched' | 'payment.finalized',
 ) {
   await ctx.db.transaction(async (tx) => {
-    await appendEvent(tx, newEvent(ctx, storeId, systemActor, type, {} as never, ctx.now()))
+    await appendEvent(tx, newEvent(ctx, storeId, systemActor, { type, data: {} as never }, ctx.now()))
   })
   await assignWaitingSequences(ctx)
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Actor, Payment } from '@farthing/sdk'
+import type { Payment } from '@farthing/sdk'
 import { toShown } from '../../chains/families.ts'
 import { lockFollower } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
@@ -28,9 +28,10 @@ import type { Decision } from './decision-rows.ts'
 export async function acceptPayment(
   ctx: Context,
   tx: Transaction,
-  { storeId, actor, paymentId, checkoutId: wanted }: Decision,
+  decision: Decision,
   now: Date,
 ): Promise<Payment> {
+  const { storeId, paymentId, checkoutId: wanted } = decision
   const payment = await lockPayment(tx, storeId, paymentId)
   const checkoutId = wanted ?? payment.checkoutId
   if (checkoutId === null) {
@@ -60,7 +61,7 @@ export async function acceptPayment(
   await refuseReturned(tx, storeId, payment)
   if (!(await rows.acceptPayment(tx, storeId, paymentId, checkoutId)))
     throw notOpen('The payment was signed for another checkout.')
-  await tell(ctx, tx, storeId, actor, 'payment.accepted', paymentId, now)
+  await tell(ctx, tx, decision, 'payment.accepted', now)
   await updateStatus(ctx, tx, [checkoutId], now)
   return toPayment(await readKnown(tx, storeId, paymentId))
 }
@@ -97,7 +98,7 @@ export async function dismissPayment(
   refuseClosed(payment)
   await rows.dismissPayment(tx, storeId, paymentId)
   if (note !== null) await writeNote(tx, storeId, paymentId, note, actor)
-  await tell(ctx, tx, storeId, actor, 'payment.dismissed', paymentId, now)
+  await tell(ctx, tx, decision, 'payment.dismissed', now)
   const shownOn = [payment.checkoutId, ...payment.hints.map(({ checkoutId }) => checkoutId)]
   await notePagesChanged(
     tx,
@@ -110,12 +111,13 @@ export async function dismissPayment(
 export async function notePayment(
   ctx: Context,
   tx: Transaction,
-  { storeId, actor, paymentId, note }: Decision,
+  decision: Decision,
   now: Date,
 ): Promise<Payment> {
+  const { storeId, actor, paymentId, note } = decision
   await takeUp(tx, storeId, paymentId)
   if (await writeNote(tx, storeId, paymentId, note, actor))
-    await tell(ctx, tx, storeId, actor, 'payment.noted', paymentId, now)
+    await tell(ctx, tx, decision, 'payment.noted', now)
   return toPayment(await readKnown(tx, storeId, paymentId))
 }
 
@@ -152,17 +154,15 @@ async function readKnown(tx: Transaction, storeId: StoreId, paymentId: string): 
 async function tell(
   ctx: Context,
   tx: Transaction,
-  storeId: StoreId,
-  actor: Actor,
+  { storeId, actor, paymentId }: Decision,
   type: 'payment.accepted' | 'payment.dismissed' | 'payment.noted',
-  paymentId: string,
   now: Date,
 ): Promise<void> {
   const payment = await rows.readPayment(tx, storeId, paymentId)
   assert(payment, 'a payment that was just decided about is gone')
   const row = payment.checkoutId === null ? null : await readCheckout(tx, storeId, payment.checkoutId)
   const data = { checkout: row && toStoreWire(ctx, row.checkout, row.payment), payment: toPayment(payment) }
-  await appendEvent(tx, newEvent(ctx, storeId, actor, type, data, now, row?.checkout))
+  await appendEvent(tx, newEvent(ctx, storeId, actor, { type, data, checkout: row?.checkout ?? null }, now))
 }
 
 function refuseClosed(payment: CreditRow): void {

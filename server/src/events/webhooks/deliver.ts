@@ -52,7 +52,6 @@ const leaseSeconds = answerTimeoutMs / 1_000 + 15
 const recordsPerBatch = 128
 
 export function openDeliverer(ctx: Context): Deliverer {
-  const post = openClient(ctx)
   const out = new Map<EndpointId, number>()
   const paces = new Map<EndpointId, number>()
   /** Endpoints at their limit, which may have more waiting. */
@@ -64,41 +63,8 @@ export function openDeliverer(ctx: Context): Deliverer {
     itemsMax: recordsPerBatch,
     inFlightMax: 1,
   })
-  let keys = readSecretsKeys(ctx.config.secretsKeyFile)
+  const attempt = openAttempt(ctx, record)
   const roomOf = (id: EndpointId) => (paces.get(id) ?? 1) - (out.get(id) ?? 0)
-
-  function openSecrets(endpointId: EndpointId, secrets: readonly Secret[]): string[] {
-    const isKnown = (one: Secret) => !('sealed' in one) || keys.some(({ id }) => id === one.keyId)
-    // A key was added to the file since we read it.
-    if (!secrets.every(isKnown)) keys = readSecretsKeys(ctx.config.secretsKeyFile)
-    return secrets.map((one) => openSecret(keys, endpointId, one))
-  }
-
-  async function attempt(taken: Taken): Promise<boolean> {
-    const startedAt = ctx.now()
-    const body = bodyOf(eventToWire(taken.event))
-    const signed = await signWebhook({
-      id: taken.event.id,
-      timestamp: startedAt,
-      body,
-      secrets: openSecrets(
-        taken.endpointId,
-        secretsAt(taken.secrets, startedAt, securityTypes.includes(taken.event.type)),
-      ),
-    })
-    const answer = await post({
-      url: taken.url,
-      mode: taken.mode,
-      turn: taken.tries,
-      headers: { ...signed, ...webhookHeaders },
-      body,
-    })
-    const durationMs = Math.max(0, ctx.now().getTime() - startedAt.getTime())
-    const outcome: Outcome = { ...answer, startedAt, durationMs }
-    const settled = await settle(ctx, { taken, outcome }, Math.random(), record)
-    ctx.metrics.deliveryTries.inc({ outcome: settled === 'pending' ? 'retried' : settled })
-    return settled === 'delivered' && durationMs <= quickMs
-  }
 
   async function run(taken: Taken, again: () => void): Promise<void> {
     let isQuick = false
@@ -158,5 +124,46 @@ export function openDeliverer(ctx: Context): Deliverer {
     async idle() {
       await Promise.all(running)
     },
+  }
+}
+
+type RecordDelivered = (delivered: Delivered) => Promise<boolean>
+
+/** Signs and posts a delivery once and records the outcome. True if it was delivered quickly. */
+function openAttempt(ctx: Context, record: RecordDelivered): (taken: Taken) => Promise<boolean> {
+  const post = openClient(ctx)
+  let keys = readSecretsKeys(ctx.config.secretsKeyFile)
+
+  function openSecrets(endpointId: EndpointId, secrets: readonly Secret[]): string[] {
+    const isKnown = (one: Secret) => !('sealed' in one) || keys.some(({ id }) => id === one.keyId)
+    // A key was added to the file since we read it.
+    if (!secrets.every(isKnown)) keys = readSecretsKeys(ctx.config.secretsKeyFile)
+    return secrets.map((one) => openSecret(keys, endpointId, one))
+  }
+
+  return async (taken) => {
+    const startedAt = ctx.now()
+    const body = bodyOf(eventToWire(taken.event))
+    const signed = await signWebhook({
+      id: taken.event.id,
+      timestamp: startedAt,
+      body,
+      secrets: openSecrets(
+        taken.endpointId,
+        secretsAt(taken.secrets, startedAt, securityTypes.includes(taken.event.type)),
+      ),
+    })
+    const answer = await post({
+      url: taken.url,
+      mode: taken.mode,
+      turn: taken.tries,
+      headers: { ...signed, ...webhookHeaders },
+      body,
+    })
+    const durationMs = Math.max(0, ctx.now().getTime() - startedAt.getTime())
+    const outcome: Outcome = { ...answer, startedAt, durationMs }
+    const settled = await settle(ctx, { taken, outcome }, Math.random(), record)
+    ctx.metrics.deliveryTries.inc({ outcome: settled === 'pending' ? 'retried' : settled })
+    return settled === 'delivered' && durationMs <= quickMs
   }
 }

@@ -50,7 +50,7 @@ export async function createEndpoint(
     await refuseTaken(tx, storeId, input.url, null)
     await refuseTooMany(tx, storeId, endpointsPerStoreMax)
     await rows.insertEndpoint(tx, endpoint)
-    await tellChange(ctx, tx, actor, 'created', endpoint, now)
+    await tellChange(ctx, tx, actor, { change: 'created', endpoint }, now)
   })
   return { ...endpointToWire(endpoint), secret: secret.secret }
 }
@@ -83,11 +83,13 @@ export async function listEndpoints(
   }
 }
 
+/** One of a store's endpoints. */
+type EndpointKey = { readonly storeId: StoreId; readonly endpointId: string }
+
 export async function updateEndpoint(
   ctx: Context,
-  storeId: StoreId,
+  { storeId, endpointId }: EndpointKey,
   actor: Actor,
-  endpointId: string,
   change: UpdateWebhookEndpoint,
   now: Date,
 ): Promise<WebhookEndpoint> {
@@ -113,7 +115,7 @@ export async function updateEndpoint(
     }
     await rows.updateEndpoint(tx, changed, isMoved || isSwitched)
     if (JSON.stringify(endpointToWire(changed)) !== JSON.stringify(endpointToWire(endpoint)))
-      await tellChange(ctx, tx, actor, 'updated', changed, now)
+      await tellChange(ctx, tx, actor, { change: 'updated', endpoint: changed }, now)
     return changed
   })
   ctx.db.wakeUps.send('events')
@@ -126,9 +128,8 @@ export async function updateEndpoint(
  */
 export async function deleteEndpoint(
   ctx: Context,
-  storeId: StoreId,
+  { storeId, endpointId }: EndpointKey,
   actor: Actor,
-  endpointId: string,
   now: Date,
 ): Promise<WebhookEndpoint> {
   return endpointToWire(
@@ -139,7 +140,7 @@ export async function deleteEndpoint(
         disabledAt: now,
         disabledReason: endpoint.disabledReason ?? 'store',
       }
-      await tellChange(ctx, tx, actor, 'deleted', deleted, now)
+      await tellChange(ctx, tx, actor, { change: 'deleted', endpoint: deleted }, now)
       return deleted
     }),
   )
@@ -151,9 +152,8 @@ export async function deleteEndpoint(
  */
 export async function rollSecret(
   ctx: Context,
-  storeId: StoreId,
+  { storeId, endpointId }: EndpointKey,
   actor: Actor,
-  endpointId: string,
   overlapSeconds: number | undefined,
   now: Date,
 ): Promise<WebhookEndpointSecret> {
@@ -163,7 +163,7 @@ export async function rollSecret(
     const secrets = sealSecrets(readKeys(ctx), before.id, rollTo(secret, before.secrets, end, now))
     const rolled: Endpoint = { ...before, secrets }
     await rows.updateSecrets(tx, rolled)
-    await tellChange(ctx, tx, actor, 'updated', rolled, now)
+    await tellChange(ctx, tx, actor, { change: 'updated', endpoint: rolled }, now)
     return rolled
   })
   return { ...endpointToWire(endpoint), secret: secret.secret }
@@ -172,15 +172,14 @@ export async function rollSecret(
 /** Adds an event to the store's log that goes to this endpoint only, whatever types it subscribes to. */
 export async function testEndpoint(
   ctx: Context,
-  storeId: StoreId,
+  { storeId, endpointId }: EndpointKey,
   actor: Actor,
-  endpointId: string,
   now: Date,
 ): Promise<{ eventId: string }> {
   const { event_id: eventId } = await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
     refuseDisabled(endpoint)
     const data = { webhookEndpoint: endpointToWire(endpoint) }
-    const event = newEvent(ctx, storeId, actor, 'webhook_endpoint.test', data, now)
+    const event = newEvent(ctx, storeId, actor, { type: 'webhook_endpoint.test', data }, now)
     await appendEvent(tx, event)
     return event
   })
@@ -220,12 +219,15 @@ async function tellChange(
   ctx: Context,
   tx: Transaction,
   actor: Actor,
-  change: 'created' | 'updated' | 'deleted',
-  endpoint: Endpoint,
+  told: { readonly change: 'created' | 'updated' | 'deleted'; readonly endpoint: Endpoint },
   now: Date,
 ): Promise<void> {
+  const { change, endpoint } = told
   const data = { webhookEndpoint: endpointToWire(endpoint) }
-  await appendEvent(tx, newEvent(ctx, endpoint.storeId, actor, `webhook_endpoint.${change}`, data, now))
+  await appendEvent(
+    tx,
+    newEvent(ctx, endpoint.storeId, actor, { type: `webhook_endpoint.${change}`, data }, now),
+  )
 }
 
 async function refuseTooMany(tx: Transaction, storeId: StoreId, liveMax: number): Promise<void> {

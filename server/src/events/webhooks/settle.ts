@@ -67,7 +67,7 @@ async function disable(
   const disabled = await disableEndpoint(tx, id, reason)
   if (!disabled) return
   const data = { webhookEndpoint: endpointToWire(disabled) }
-  await appendEvent(tx, newEvent(ctx, storeId, systemActor, 'webhook_endpoint.disabled', data, now))
+  await appendEvent(tx, newEvent(ctx, storeId, systemActor, { type: 'webhook_endpoint.disabled', data }, now))
 }
 
 /** Skips these events themselves: an endpoint that refuses them would create new ones forever. */
@@ -80,5 +80,8 @@ async function tellUndelivered(
 ): Promise<void> {
   if (taken.event.type === 'webhook_endpoint.undelivered') return
   const data = { webhookEndpoint: endpointToWire(endpoint), eventId: taken.event.id }
-  await appendEvent(tx, newEvent(ctx, taken.storeId, null, 'webhook_endpoint.undelivered', data, now))
+  await appendEvent(
+    tx,
+    newEvent(ctx, taken.storeId, null, { type: 'webhook_endpoint.undelivered', data }, now),
+  )
 }

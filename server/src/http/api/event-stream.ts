@@ -10,6 +10,12 @@ import { Problem } from '../../problems.ts'
 const heartbeatMs = 15_000
 const pageSize = 100
 
+type Asked = {
+  readonly storeId: StoreId
+  readonly query: EventFilter & { readonly after: string | null }
+  readonly checkKey: () => Promise<unknown>
+}
+
 /**
  * Streams the log as server-sent events: first the existing events after the cursor, then new ones as they happen. Each
  * carries its cursor as `id`, so a client that reconnects with Last-Event-ID misses nothing. The key is checked again
@@ -18,11 +24,9 @@ const pageSize = 100
 export async function streamEvents(
   ctx: Context,
   waits: EventWaits,
-  storeId: StoreId,
-  query: EventFilter & { after: string | null },
+  { storeId, query, checkKey }: Asked,
   request: FastifyRequest,
   reply: FastifyReply,
-  checkKey: () => Promise<unknown>,
 ): Promise<FastifyReply> {
   // Both before the stream starts, so that an invalid cursor or a lack of places is still answered with a problem.
   let page = await readEvents(ctx, storeId, { ...query, limit: pageSize })

@@ -140,7 +140,13 @@ export function eventRoutes(waits: EventWaits, authenticator: Authenticator): Ro
         const checkKey = () => authenticator.authenticate(String(request.headers['x-api-key']), () => {})
         if (wantsStream(request)) {
           const after = lastEventId(request) ?? query.after ?? null
-          return await streamEvents(ctx, waits, storeId, { ...filter, after }, request, reply, checkKey)
+          return await streamEvents(
+            ctx,
+            waits,
+            { storeId, query: { ...filter, after }, checkKey },
+            request,
+            reply,
+          )
         }
         const limit = query.limit ?? limitDefault
         let page = await readEvents(ctx, storeId, { ...filter, after: query.after ?? null, limit })

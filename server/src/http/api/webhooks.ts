@@ -272,7 +272,13 @@ function endpointRoutes(): Route[] {
         return sendJson(
           reply,
           200,
-          await updateEndpoint(ctx, storeOf(request), actorOf(request), endpointId, body, ctx.now()),
+          await updateEndpoint(
+            ctx,
+            { storeId: storeOf(request), endpointId },
+            actorOf(request),
+            body,
+            ctx.now(),
+          ),
         )
       },
     },
@@ -291,7 +297,7 @@ function endpointRoutes(): Route[] {
         return sendJson(
           reply,
           200,
-          await deleteEndpoint(ctx, storeOf(request), actorOf(request), endpointId, ctx.now()),
+          await deleteEndpoint(ctx, { storeId: storeOf(request), endpointId }, actorOf(request), ctx.now()),
         )
       },
     },
@@ -319,7 +325,13 @@ function secretRoutes(): Route[] {
         return sendJson(
           reply,
           200,
-          await rollSecret(ctx, storeOf(request), actorOf(request), endpointId, overlapSeconds, ctx.now()),
+          await rollSecret(
+            ctx,
+            { storeId: storeOf(request), endpointId },
+            actorOf(request),
+            overlapSeconds,
+            ctx.now(),
+          ),
         )
       },
     },
@@ -337,7 +349,7 @@ function secretRoutes(): Route[] {
         return sendJson(
           reply,
           202,
-          await testEndpoint(ctx, storeOf(request), actorOf(request), endpointId, ctx.now()),
+          await testEndpoint(ctx, { storeId: storeOf(request), endpointId }, actorOf(request), ctx.now()),
         )
       },
     },

@@ -5,6 +5,12 @@ import { isRefundNonce } from '../refund-nonce.ts'
 import type { Match } from '../transfers/rows.ts'
 import { type Concern, type NewCredit, type Place, upsertCredits } from './rows.ts'
 
+type Landed = {
+  readonly concerns?: readonly Concern[]
+  readonly matches?: readonly (Match & Pick<NewCredit, 'sender'>)[]
+  readonly isWitnessed?: boolean
+}
+
 /**
  * Writes the credits for one place on a chain: transfers by authorization, except those that differ from their claim,
  * and plain transfers. One with a refund's nonce is written in any case: money went back, and a restored database may
@@ -15,9 +21,7 @@ export async function writeCredits(
   tx: Transaction,
   network: string,
   place: Place,
-  concerns: readonly Concern[],
-  matches: readonly (Match & Pick<NewCredit, 'sender'>)[] = [],
-  isWitnessed = true,
+  { concerns = [], matches = [], isWitnessed = true }: Landed,
 ): Promise<string[]> {
   const now = ctx.now()
   const paymentId = () => newId('pay', ctx.config.cell, now)

@@ -44,14 +44,19 @@ export const untilNextBlock = Number.POSITIVE_INFINITY
 const unsettledMax = 1
 const settledMax = 150
 
+type Choosing = {
+  /** Until when each payment is left alone. */
+  readonly resting: Map<string, number>
+  readonly headNumber: number
+  readonly sendOf: SendOf
+}
+
 /** Simulates what could be sent on top of what is in flight, and rejects what the token refuses. */
 export async function choose(
   ctx: Context,
   lane: Lane,
   sendable: readonly Candidate[],
-  resting: Map<string, number>,
-  headNumber: number,
-  sendOf: SendOf,
+  { resting, headNumber, sendOf }: Choosing,
 ): Promise<readonly Chosen[]> {
   if (sendable.length === 0) return []
   const { network } = lane.chain

@@ -20,7 +20,7 @@ import type { UpdateStatus } from '../rail.ts'
 import { liveCreditOf } from '../rows.ts'
 import { reportForeign } from '../settlers/report-foreign.ts'
 import { listSettlerAddresses, noteMined } from '../settlers/rows.ts'
-import { claimByAmount } from '../transfers/rows.ts'
+import { claimByAmount, type Match } from '../transfers/rows.ts'
 import { boundPattern } from './bound-nonce.ts'
 import { recoverClaims } from './recover-claims.ts'
 import {
@@ -71,39 +71,14 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
       const recovered = await recoverClaims(ctx, tx, chain, found)
       const { found: matches, ...plain } = await findMatches(tx, network, block.number, seen.plain)
       noteUnrecorded(signed.unrecorded + plain.unrecorded)
-      const senders = await readSenders(
-        chain,
-        matches.flatMap(({ seen, checkoutId }) => (checkoutId ? seen.transactionHash : [])),
-      )
+      const sent = await readSenders(chain, matches)
       // Locks checkouts, so only once no node has to be asked any more.
       const concerns = await expect(tx, recovered)
-      const paid = await writeCredits(
-        ctx,
-        tx,
-        network,
-        block,
-        concerns,
-        matches.map((match) => {
-          const sent = senders.get(match.seen.transactionHash)
-          return { ...match, sender: sent ? { address: sent.from, nonce: sent.nonce } : null }
-        }),
-        isWitnessed,
-      )
+      const paid = await writeCredits(ctx, tx, network, block, { concerns, matches: sent, isWitnessed })
       if (!isWitnessed && !isDoubted && paid.length > 0)
         await allowAlone(tx, network, block.hash, limitsAlone(ctx, chain.network))
       const changed = new Set([...withdrawn, ...paid])
-      const spent = [
-        ...concerns
-          .filter(({ claim }) => claim !== null && (!claim.isMatch || claim.isForeign))
-          .map(({ seen, claim }) => ({
-            asset: seen.asset,
-            payer: seen.payer,
-            nonce: seen.nonce,
-            reason: claim?.isMatch ? 'landed_by_another' : 'nonce_spent_elsewhere',
-          })),
-        ...seen.usedOnly.map((event) => ({ ...keyOf(event), reason: 'nonce_spent_elsewhere' })),
-        ...seen.canceled.map((event) => ({ ...keyOf(event), reason: 'authorization_canceled' })),
-      ]
+      const spent = listSpent(concerns, seen)
       if (spent.length > 0) await noteSpent(tx, network, block, spent)
       if (concerns.some(({ claim }) => claim?.isForeign)) await hintForeign(tx, network, block.hash)
       const adopted = await adoptUnmatched(tx, network)
@@ -175,7 +150,7 @@ async function announceUnmatched(ctx: Context, tx: Transaction, chain: Chain): P
   for (const row of unmatched) {
     if (row.ownerId === null || !isNews(row)) continue
     const data = { checkout: null, payment: toPayment(row) }
-    await appendEvent(tx, newEvent(ctx, row.ownerId, null, 'payment.unmatched', data, ctx.now()))
+    await appendEvent(tx, newEvent(ctx, row.ownerId, null, { type: 'payment.unmatched', data }, ctx.now()))
   }
   if (unmatched.length === 0) return
   await credits.noteAnnounced(tx, network, [...new Set(unmatched.map(({ paymentId }) => paymentId))])
@@ -218,16 +193,39 @@ function dustUnits({ network }: Chain, asset: string): bigint {
 }
 
 /**
- * The senders of plain transfers that pay checkouts, and their account nonces, read while the chain still has the transactions. A credit
- * does not wait for this; without it, a transfer that the chain removes is given up only after half an hour.
+ * Plain transfers with their senders and these accounts' nonces, for those that pay a checkout, read while the chain still
+ * has the transactions. A credit does not wait for this; without it, a transfer that the chain removes is given up only
+ * after half an hour.
  */
-async function readSenders(chain: Chain, hashes: readonly string[]): Promise<Map<string, SentTransaction>> {
-  try {
-    return await readTransactions(chain, hashes)
-  } catch (error) {
+async function readSenders(
+  chain: Chain,
+  matches: readonly Match[],
+): Promise<(Match & Pick<credits.NewCredit, 'sender'>)[]> {
+  const hashes = matches.flatMap(({ seen, checkoutId }) => (checkoutId ? seen.transactionHash : []))
+  const sent = await readTransactions(chain, hashes).catch((error) => {
     if (!(error instanceof RpcUnavailableError)) throw error
-    return new Map()
-  }
+    return new Map<string, SentTransaction>()
+  })
+  return matches.map((match) => {
+    const found = sent.get(match.seen.transactionHash)
+    return { ...match, sender: found ? { address: found.from, nonce: found.nonce } : null }
+  })
+}
+
+/** The nonces that are used up without having paid what they were signed for, each with the reason. */
+function listSpent(concerns: readonly credits.Concern[], { usedOnly, canceled }: ByAsset) {
+  return [
+    ...concerns
+      .filter(({ claim }) => claim !== null && (!claim.isMatch || claim.isForeign))
+      .map(({ seen, claim }) => ({
+        asset: seen.asset,
+        payer: seen.payer,
+        nonce: seen.nonce,
+        reason: claim?.isMatch ? 'landed_by_another' : 'nonce_spent_elsewhere',
+      })),
+    ...usedOnly.map((event) => ({ ...keyOf(event), reason: 'nonce_spent_elsewhere' })),
+    ...canceled.map((event) => ({ ...keyOf(event), reason: 'authorization_canceled' })),
+  ]
 }
 
 type ByAsset = {

@@ -173,7 +173,9 @@ async function listRefunds(
 ): Promise<Authorized[]> {
   if (room <= 0) return []
   const limit = room + resting.size
-  const listed = await listClaimed(ctx.db, chain.network.caip2, follower.headTime, limit, null, 'refund')
+  const listed = await listClaimed(ctx.db, chain.network.caip2, follower.headTime, limit, {
+    direction: 'refund',
+  })
   return takeAwake(listed, resting, room)
 }
 
@@ -216,7 +218,7 @@ async function chooseFor(
   sendable: readonly Candidate[],
 ): Promise<readonly Chosen[]> {
   const sendOf = (authorized: Authorized) => ({ ...toCall(lane.hasBatcher === true, [authorized]), ...fees })
-  return await choose(ctx, lane, sendable, resting, follower.headNumber, sendOf)
+  return await choose(ctx, lane, sendable, { resting, headNumber: follower.headNumber, sendOf })
 }
 
 /**

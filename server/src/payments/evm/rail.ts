@@ -49,7 +49,7 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
     providers: chain.rpc.providers.length,
     verifier: {
       findMismatch: async (...asked) => findMismatch(verifier, ...asked),
-      verify: (...asked) => verifyPayment(verifier, ...asked),
+      verify: (checkoutId, offers, ...asked) => verifyPayment(verifier, { checkoutId, offers }, ...asked),
     },
     toTerms: async (_checkoutId, offer) => toTerms(network, offer),
     reserve: (wanted, headAgeSecondsMax) => reserveAmount(ctx, network, wanted, headAgeSecondsMax),

@@ -51,7 +51,12 @@ export async function recoverClaims(
     const marker = settlers.has(from) ? call?.marker : null
     const named = marker ? idOfMarker('ch', ctx.config.cell, marker) : null
     const checkoutId = named && mayPay(seen, named) ? named : null
-    const claim = await insertRecovered(tx, network, seen, call?.signature ?? '0x', checkoutId, true)
+    const claim = await insertRecovered(
+      tx,
+      network,
+      { seen, signature: call?.signature ?? '0x', checkoutId },
+      true,
+    )
     recovered.push(claim ? { ...concern, claim: { ...claim, isMatch: true } } : concern)
   }
   return recovered

@@ -72,8 +72,7 @@ function findOffer(verifier: EvmVerifier, offers: readonly Offer[], payment: Evm
  */
 export async function verifyPayment(
   verifier: EvmVerifier,
-  checkoutId: string,
-  offers: readonly Offer[],
+  { checkoutId, offers }: { readonly checkoutId: string; readonly offers: readonly Offer[] },
   payment: Payment,
   { inFlightUnits, isUsed, headNumber }: KnownOfPayer,
   now: Date,

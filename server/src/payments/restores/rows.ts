@@ -73,11 +73,10 @@ export async function readRestoredAt(db: Database, network: string): Promise<Dat
 export async function insertRecovered(
   tx: Transaction,
   network: string,
-  seen: Seen,
-  signature: Hex,
-  checkoutId: string | null,
+  found: { readonly seen: Seen; readonly signature: Hex; readonly checkoutId: string | null },
   isRestoring: boolean,
 ): Promise<{ checkoutId: string | null; storeId: string | null } | null> {
+  const { seen, signature, checkoutId } = found
   const [row] = await tx.query<{ checkout_id: string | null; store_id: string | null }>(
     `with named as (
        select c.id, c.store_id from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount text, "payTo" text)

@@ -70,7 +70,7 @@ export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean 
   await recordLost(ctx, lane)
   if (settler.state !== 'active') return false
 
-  const listed = await listClaimed<string>(ctx.db, network, null, listedMax, signer.address)
+  const listed = await listClaimed<string>(ctx.db, network, null, listedMax, { settler: signer.address })
   const payments = takeTurns(listed).slice(0, batchMax)
   const claimed = [...payments, ...(await listRefunds(ctx, lane, batchMax - payments.length))]
   const good = await choose(ctx, lane, claimed, follower.headNumber)
@@ -103,7 +103,10 @@ async function listRefunds(ctx: Context, { chain, signer, resting }: SvmLane, ro
   for (const [nonce, until] of resting) if (until <= now) resting.delete(nonce)
   if (room <= 0) return []
   const limit = room + resting.size
-  const listed = await listClaimed<string>(ctx.db, chain.network.caip2, null, limit, signer.address, 'refund')
+  const listed = await listClaimed<string>(ctx.db, chain.network.caip2, null, limit, {
+    settler: signer.address,
+    direction: 'refund',
+  })
   return listed.filter(({ transfer }) => !resting.has(transfer.authorization.nonce)).slice(0, room)
 }
 

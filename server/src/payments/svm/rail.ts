@@ -87,7 +87,7 @@ function settle(ctx: Context, chain: SvmChain, { signers, holder, updateStatus }
       name: `watch ${caip2}`,
       restMs: blockTimeMs,
       run: async () =>
-        (await check()) && (await watchOnce(ctx, chain, holder, updateStatus, noteDoubt, keys)) === true,
+        (await check()) && (await watchOnce(ctx, chain, holder, { updateStatus, noteDoubt, keys })) === true,
       release: () => releaseFollower(ctx.db, caip2, holder),
     },
     {

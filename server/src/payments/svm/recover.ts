@@ -83,7 +83,7 @@ async function record(
     }
     await ctx.db.transaction(async (tx) => {
       const signature = `0x${Buffer.from(bytes).toString('hex')}` as const
-      const claim = await insertRecovered(tx, network, seen, signature, exact.memo, false)
+      const claim = await insertRecovered(tx, network, { seen, signature, checkoutId: exact.memo }, false)
       if (claim) await rows.recordSend(tx, { network, settler, hash, bytes, key: seen })
     })
   }

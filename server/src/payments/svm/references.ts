@@ -56,7 +56,7 @@ export function openReferences(
     for (const [hash, of] of toRead) {
       const one = found.get(hash)
       if (!one || credited.has(hash)) continue
-      if (await credit(ctx, network, hash, one, of, updateStatus)) credited.add(hash)
+      if (await credit(ctx, network, { hash, landed: one, of }, updateStatus)) credited.add(hash)
       else if (ctx.now().getTime() - one.time.getTime() > forkableMs) {
         if (idle.size >= idleMax) idle.clear()
         idle.add(`${hash} ${of.reference}`)
@@ -97,12 +97,13 @@ async function findNaming(
   return awaited.flatMap((one, i) => [...new Set(lists[i])].map((hash) => [hash, one] as const))
 }
 
+/** A transaction that names what a payer was asked to name. */
+type Found = { readonly hash: string; readonly landed: Landed; readonly of: Awaited }
+
 async function credit(
   ctx: Context,
   network: string,
-  hash: string,
-  landed: Landed,
-  { asset, payTo, checkoutId, storeId, reference }: Awaited,
+  { hash, landed, of: { asset, payTo, checkoutId, storeId, reference } }: Found,
   updateStatus: UpdateStatus,
 ): Promise<boolean> {
   const account = await findTokenAccount(payTo, asset)
@@ -113,14 +114,8 @@ async function credit(
   const seen = { asset, payer, to: payTo, value, transactionHash: hash, logIndex: 0, position: 0 }
   await ctx.db.transaction(async (tx) => {
     await lockFollower(tx, network)
-    const changed = await writeCredits(
-      ctx,
-      tx,
-      network,
-      place,
-      [],
-      [{ seen, checkoutId, storeId, sender: null }],
-    )
+    const matches = [{ seen, checkoutId, storeId, sender: null }]
+    const changed = await writeCredits(ctx, tx, network, place, { matches })
     await advancePlaces(tx, network, [place.hash], 'safe')
     if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
   })

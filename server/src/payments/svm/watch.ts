@@ -24,6 +24,12 @@ import { type OwnKeys, recoverSent } from './recover.ts'
 import * as rows from './rows.ts'
 import { blockhashExpired } from './simulate.ts'
 
+type Watching = {
+  readonly updateStatus: UpdateStatus
+  readonly noteDoubt: (doubt: Doubt) => void
+  readonly keys: OwnKeys
+}
+
 /**
  * Finds out what became of sent transactions. Solana is not followed block by block: only we can send a transaction
  * that one of our settlers must sign, so every transaction that can pay is known by its hash before it is on the chain,
@@ -43,9 +49,7 @@ export async function watchOnce(
   ctx: Context,
   chain: SvmChain,
   holder: string,
-  updateStatus: UpdateStatus,
-  noteDoubt: (doubt: Doubt) => void,
-  keys: OwnKeys,
+  { updateStatus, noteDoubt, keys }: Watching,
 ): Promise<boolean | null> {
   const network = chain.network.caip2
   if (!(await leaseFollower(ctx.db, network, holder, leaseSeconds))) return null
@@ -145,7 +149,7 @@ async function credit(
         position: 0,
       }
       const concerns = await rows.findClaim(tx, network, paid)
-      const changed = await writeCredits(ctx, tx, network, place, concerns)
+      const changed = await writeCredits(ctx, tx, network, place, { concerns })
       await credits.advancePlaces(tx, network, [place.hash], 'safe')
       if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
       crashPoint(ctx, 'block-before-commit')

@@ -37,15 +37,11 @@ const seen = {
 const place = { hash: '0xb10c', number: 7, time: new Date() }
 const write = async (concerns: readonly Concern[], plain: readonly (typeof seen)[], isWitnessed: boolean) =>
   await ctx.db.transaction((tx) =>
-    writeCredits(
-      ctx,
-      tx,
-      network,
-      place,
+    writeCredits(ctx, tx, network, place, {
       concerns,
-      plain.map((one) => ({ seen: one, checkoutId: null, storeId: null, sender: null })),
+      matches: plain.map((one) => ({ seen: one, checkoutId: null, storeId: null, sender: null })),
       isWitnessed,
-    ),
+    }),
   )
 const count = async () =>
   (
@@ -81,7 +77,9 @@ test('an equal transfer beside it that is new counts, and so does one of another
 
 test('its nonce is not recorded as recovered after a restore', async () => {
   const recover = async (nonce: string) =>
-    await ctx.db.transaction((tx) => insertRecovered(tx, network, { ...seen, nonce }, '0x00', null, true))
+    await ctx.db.transaction((tx) =>
+      insertRecovered(tx, network, { seen: { ...seen, nonce }, signature: '0x00', checkoutId: null }, true),
+    )
   assert.equal(await recover(seen.nonce), null)
   assert.notEqual(await recover(`0x${'9'.repeat(64)}`), null)
 })

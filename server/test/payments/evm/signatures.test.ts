@@ -178,8 +178,7 @@ test('a signature is accepted and shown to the token if and only if the token’
         const expected = base.isGenuine && normalForm(signature) === base.signature
         const verified = await verifyPayment(
           verifier,
-          'ch_x',
-          [offer],
+          { checkoutId: 'ch_x', offers: [offer] },
           paymentOf(base, signature),
           known,
           now,
@@ -214,7 +213,13 @@ test('a signature is accepted if and only if the token on the chain accepts it a
         ),
         Promise.all(
           all.map(({ base, signature }) =>
-            verifyPayment(verifier, 'ch_x', [offer], paymentOf(base, signature), known, now),
+            verifyPayment(
+              verifier,
+              { checkoutId: 'ch_x', offers: [offer] },
+              paymentOf(base, signature),
+              known,
+              now,
+            ),
           ),
         ),
       ])

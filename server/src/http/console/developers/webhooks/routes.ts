@@ -66,7 +66,7 @@ export function mountWebhooks(scope: FastifyInstance, ctx: Context): void {
     const { storeId } = screen
     const endpointId = screen.field('endpointId')
     await readOwn(screen, () =>
-      screen.act((acting) => testEndpoint(acting.ctx, storeId, acting.actor, endpointId, ctx.now())),
+      screen.act((acting) => testEndpoint(acting.ctx, { storeId, endpointId }, acting.actor, ctx.now())),
     )
     ctx.db.wakeUps.send('events')
     return screen.go(withQuery('/developers/deliveries', { endpoint: endpointId }))
@@ -96,7 +96,7 @@ function mountChanges(scope: FastifyInstance, ctx: Context): void {
     const { values, form } = readForm(screen)
     await touched(screen, 'webhook.update', { endpointId, ...values }, (acting) => {
       checkUrl(ctx, screen.store.mode, form.url)
-      return updateEndpoint(acting.ctx, storeId, acting.actor, endpointId, form, ctx.now())
+      return updateEndpoint(acting.ctx, { storeId, endpointId }, acting.actor, form, ctx.now())
     })
     return screen.go(`/developers/endpoints/${endpointId}`)
   })
@@ -106,7 +106,13 @@ function mountChanges(scope: FastifyInstance, ctx: Context): void {
     const [endpointId, status] = [screen.field('endpointId'), screen.field('status')]
     if (status !== 'enabled' && status !== 'disabled') throw new Refusal('invalid')
     await touched(screen, 'webhook.switch', { endpointId, status }, (acting) =>
-      updateEndpoint(acting.ctx, screen.storeId, acting.actor, endpointId, { status }, ctx.now()),
+      updateEndpoint(
+        acting.ctx,
+        { storeId: screen.storeId, endpointId },
+        acting.actor,
+        { status },
+        ctx.now(),
+      ),
     )
     return screen.go(`/developers/endpoints/${endpointId}`)
   })
@@ -115,7 +121,7 @@ function mountChanges(scope: FastifyInstance, ctx: Context): void {
     const screen = openScreen(ctx, request, reply)
     const endpointId = screen.field('endpointId')
     await touched(screen, 'webhook.delete', { endpointId }, (acting) =>
-      deleteEndpoint(acting.ctx, screen.storeId, acting.actor, endpointId, ctx.now()),
+      deleteEndpoint(acting.ctx, { storeId: screen.storeId, endpointId }, acting.actor, ctx.now()),
     )
     return screen.go('/developers')
   })
@@ -126,7 +132,7 @@ function mountChanges(scope: FastifyInstance, ctx: Context): void {
     if (!(overlapSeconds in screen.texts.developers.overlaps)) throw new Refusal('invalid')
     const seconds = Number.parseInt(overlapSeconds, 10)
     const { secret } = await touched(screen, 'webhook.roll', { endpointId, overlapSeconds }, (acting) =>
-      rollSecret(acting.ctx, screen.storeId, acting.actor, endpointId, seconds, ctx.now()),
+      rollSecret(acting.ctx, { storeId: screen.storeId, endpointId }, acting.actor, seconds, ctx.now()),
     )
     return showSecret(screen, secret)
   })
