@@ -125,7 +125,7 @@ async function refundOnce(
 /** The store's wallet pays the refund without us, and the store names the transaction: sometimes of too little. */
 async function sendBack(load: Load, store: Refunder, { id, amount, payer }: Payment, random: Random) {
   const path = `/api/v1/payments/${id}/refunds`
-  const sent = JSON.stringify({ way: 'sent', reason: 'Sent by hand' })
+  const sent = JSON.stringify({ way: 'self-sent', reason: 'Sent by hand' })
   const made = await untilKnown(load, random, () =>
     call<Refund>(load, store, random, 'POST', path, sent, `${id}-sent`),
   )

@@ -172,7 +172,7 @@ test('farthing refund says in words what is wrong, before anything is created', 
   const much = await run(['refund', payment.id, '--amount', '5', '--text'])
   assert.equal(much.code, 1)
   assert.match(much.err, /0.40\d* is left of the payment/)
-  const asked = await run(['refund', payment.id, '--way', 'sent', '--text'])
+  const asked = await run(['refund', payment.id, '--way', 'self-sent', '--text'])
   assert.match(asked.out, /Send it, then run farthing refund sent rf_/)
   const { id } = (await refunds.list({ paymentId: payment.id }).page()).data[0] ?? assert.fail()
   const declared = await run(['refund', 'sent', id, '--reference', 'Withdrawal 4711', '--text'])

@@ -7,7 +7,7 @@ import type { Finality } from './wire.ts'
 export type RefundStatus = 'REQUESTED' | 'SIGNED' | 'SENT' | 'COMPLETED' | 'DECLARED' | 'FAILED' | 'CANCELED'
 
 /** `signed`: the wallet that was paid signs, and Farthing sends it without gas. `sent`: the store sends it by itself. */
-export type RefundWay = 'signed' | 'sent'
+export type RefundWay = 'signed' | 'self-sent'
 
 /** Money that goes back to a buyer: all of a payment, or a part of it. */
 export type Refund = {

@@ -226,5 +226,5 @@ test('signing a refund that is signed already returns it; one that waits for som
       },
     }).refunds.sign(refundId, account, terms)
   assert.equal((await signWhen({ status: 'SENT' })).status, 'SENT')
-  await assert.rejects(signWhen({ way: 'sent' }), { code: 'refund_in_progress', detail })
+  await assert.rejects(signWhen({ way: 'self-sent' }), { code: 'refund_in_progress', detail })
 })

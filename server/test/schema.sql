@@ -768,7 +768,7 @@ CREATE TABLE public.refunds (
     CONSTRAINT refunds_slot_check CHECK (((slot >= 0) AND (slot <= 4))),
     CONSTRAINT refunds_status_check CHECK ((status = ANY (ARRAY['REQUESTED'::text, 'SIGNED'::text, 'SENT'::text, 'COMPLETED'::text, 'DECLARED'::text, 'FAILED'::text, 'CANCELED'::text]))),
     CONSTRAINT refunds_version_check CHECK ((version >= 1)),
-    CONSTRAINT refunds_way_check CHECK ((way = ANY (ARRAY['signed'::text, 'sent'::text])))
+    CONSTRAINT refunds_way_check CHECK ((way = ANY (ARRAY['signed'::text, 'self-sent'::text])))
 )
 WITH (fillfactor='80');
 
@@ -1358,7 +1358,7 @@ CREATE INDEX refunds_by_payment ON public.refunds USING btree (payment_id);
 
 CREATE INDEX refunds_by_store ON public.refunds USING btree (store_id, id);
 
-CREATE INDEX refunds_named ON public.refunds USING btree (network, looked_at) WHERE ((status = 'SENT'::text) AND (way = 'sent'::text) AND ("position" IS NULL));
+CREATE INDEX refunds_named ON public.refunds USING btree (network, looked_at) WHERE ((status = 'SENT'::text) AND (way = 'self-sent'::text) AND ("position" IS NULL));
 
 CREATE UNIQUE INDEX refunds_one_per_transfer ON public.refunds USING btree (transaction_hash, network, asset, "position") WHERE ("position" IS NOT NULL);
 

@@ -118,7 +118,7 @@ export const refundCommands: readonly Command[] = [
         about: 'in the token, such as 2.50; default all that is left',
       },
       reason: { type: 'string', value: 'text', about: 'what the buyer reads about it' },
-      way: { type: 'string', value: 'way', about: 'signed (default), or sent: you send it yourself' },
+      way: { type: 'string', value: 'way', about: 'signed (default), or self-sent: you send it yourself' },
       key: { type: 'string', value: 'text', about: 'repeating it with the same key refunds once' },
       ...signing,
     },
@@ -129,7 +129,7 @@ export const refundCommands: readonly Command[] = [
       const client = clientOf(call.settings)
       const [paymentId = ''] = call.positionals
       const way = textOf(call, 'way')
-      const wallet = way === 'sent' ? null : await walletOf(call)
+      const wallet = way === 'self-sent' ? null : await walletOf(call)
       if (wallet) refuseUnasked(call)
       const payment = await client.payments.get(paymentId)
       if (wallet && wallet.address.toLowerCase() !== payment.payTo.toLowerCase())
@@ -315,7 +315,7 @@ function headline({ id, status, way, recipient, failure }: Refund): string {
     case 'CANCELED':
       return bad('The refund was canceled.')
     case 'REQUESTED':
-      if (way === 'sent') return `${waiting} Send it, then run farthing refund sent ${id} <transaction>.`
+      if (way === 'self-sent') return `${waiting} Send it, then run farthing refund sent ${id} <transaction>.`
       if (recipient === null)
         return `${waiting} The sender may be an exchange, so it needs an address: farthing refund claim ${id} makes a link for the buyer.`
       return `${waiting} It waits for the wallet’s signature: farthing refund sign ${id}, or in the console.`

@@ -187,19 +187,19 @@ function concludeFrom(
   mayComplete: boolean,
 ): Outcome {
   const { way, nonce, position } = refund
-  const isProven = way === 'sent' && position !== null
+  const isProven = way === 'self-sent' && position !== null
   const status = evaluateRefund({
     status: refund.status,
     way,
     isSigned: refund.signedAt !== null,
     isCancelAsked: refund.cancelAskedAt !== null,
     isDeclared: refund.declared !== null,
-    isNamed: way === 'sent' && refund.transaction !== null,
+    isNamed: way === 'self-sent' && refund.transaction !== null,
     // A transfer that the chain shows was sent, also if a restored database has forgotten by which authorization.
     authorization: authorization ?? (transfer ? 'sent' : null),
     isTransferred: mayComplete && (isProven || transfer?.counts === true),
   })
-  const transaction = transfer?.transaction ?? (way === 'sent' ? refund.transaction : null)
+  const transaction = transfer?.transaction ?? (way === 'self-sent' ? refund.transaction : null)
   const shown = status === 'COMPLETED' ? (transfer?.finality ?? null) : null
   const finality = isProven ? 'finalized' : shown
   const isDone =

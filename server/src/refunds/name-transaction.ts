@@ -54,7 +54,7 @@ export async function nameTransaction(
 export async function lockSent(tx: Transaction, storeId: StoreId, id: string): Promise<Refund> {
   const found = isId('rf', id) ? await lockRefund(tx, storeId, id) : null
   if (!found) throw new Problem('not_found', 'No such refund.')
-  if (found.way !== 'sent')
+  if (found.way !== 'self-sent')
     throw invalid({
       pointer: '/transaction',
       code: 'way',

@@ -95,7 +95,7 @@ async function forget(ctx: Context, tx: Transaction, named: Named, why: Why): Pr
 /** Locks the refund; null if it no longer waits for this transaction. */
 async function lockNamed(tx: Transaction, { storeId, id, transaction }: Named): Promise<Refund | null> {
   const refund = await lockRefund(tx, storeId, id)
-  const isWaiting = refund?.status === 'SENT' && refund.way === 'sent' && refund.position === null
+  const isWaiting = refund?.status === 'SENT' && refund.way === 'self-sent' && refund.position === null
   return isWaiting && refund.transaction === transaction ? refund : null
 }
 
@@ -152,7 +152,7 @@ export async function takeNamed(
     age: number
   }>(
     `update refunds r set looked_at = clock()
-     from (select id from refunds where network = $1 and status = 'SENT' and way = 'sent' and position is null
+     from (select id from refunds where network = $1 and status = 'SENT' and way = 'self-sent' and position is null
              and transaction_hash is not null and recipient is not null
              and (looked_at is null or looked_at + least(make_interval(secs => $3),
                greatest(make_interval(secs => $2), looked_at - named_at)) <= clock())

@@ -11,7 +11,7 @@ const states = ['prepared', 'claimed', 'sent', 'rejected', 'dead', null] as cons
 const anyFacts: fc.Arbitrary<RefundFacts> = fc
   .record({
     status: fc.constantFrom(...statuses),
-    way: fc.constantFrom('signed' as const, 'sent' as const),
+    way: fc.constantFrom('signed' as const, 'self-sent' as const),
     isSigned: fc.boolean(),
     isCancelAsked: fc.boolean(),
     isDeclared: fc.boolean(),
@@ -20,7 +20,7 @@ const anyFacts: fc.Arbitrary<RefundFacts> = fc
     isTransferred: fc.boolean(),
   })
   .filter(({ way, isNamed, isSigned, authorization }) =>
-    way === 'sent'
+    way === 'self-sent'
       ? authorization === null && !isSigned
       : !isNamed &&
         (authorization === null || authorization === 'prepared' || authorization === 'dead' || isSigned),

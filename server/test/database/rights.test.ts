@@ -87,8 +87,8 @@ test('a migration fails, with the file to run, while a role lacks what only a su
       /may not grant/,
     ],
     [
-      'alter function bring_back owner to current_user; revoke execute on function bring_back from farthing_work',
-      /may not grant|bring_back/,
+      'alter function delete_over owner to current_user; revoke execute on function delete_over from farthing_work',
+      /may not grant|delete_over/,
     ],
   ] as const
   for (const [sabotage, says] of ways) {

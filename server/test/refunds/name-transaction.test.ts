@@ -25,7 +25,7 @@ const hash = () => `0x${randomBytes(32).toString('hex')}`
 
 test('once a transfer proves the refund no other transaction can be named, also before its status says so', async () => {
   const { ask } = await openPaid()
-  const { id, network } = await ask({ way: 'sent' })
+  const { id, network } = await ask({ way: 'self-sent' })
   await name(id, hash())
   const named = await take(id, network)
   assert.equal(
@@ -40,7 +40,7 @@ test('once a transfer proves the refund no other transaction can be named, also 
 
 test('a canceled refund does not say why the transaction that was named for it did not prove it', async () => {
   const { ask } = await openPaid()
-  const { id, network } = await ask({ way: 'sent' })
+  const { id, network } = await ask({ way: 'self-sent' })
   await name(id, hash())
   await refute(work, await take(id, network), 'no_transfer')
   const canceled = await cancelRefund(ctx, shop.store.id, actor, id, new Date())

@@ -37,7 +37,7 @@ before(async () => {
 /** A refund of a payment that came by plain transfer, with the buyer's address named by a member. */
 async function ask(amount: bigint, recipient: string = buyer) {
   const paymentId = await receiveByHand(shop, { network, asset: chain.token, payTo, amount: 100_000_000n })
-  return await refund(shop, storeId, paymentId, { amount, recipient, way: 'sent' })
+  return await refund(shop, storeId, paymentId, { amount, recipient, way: 'self-sent' })
 }
 
 const transfer = (to: string, value: bigint): Hex =>
@@ -149,7 +149,7 @@ test('one transfer proves one refund, of whatever store, and a transaction with 
   const foreign = await refund(shop, neighbour.store.id, paymentId, {
     amount: 3_000_000n,
     recipient: buyer,
-    way: 'sent',
+    way: 'self-sent',
   })
   // Money from a contract that the store has proven: Multicall3 stands for a wallet that pays many at once.
   const wallet = { walletAddress: multicallAddress, custodialType: 'NON_CUSTODIAL' } as const
@@ -200,7 +200,7 @@ test('a declared refund counts for good, is never completed, and cannot be taken
   await assertRefuses(name(id, await send(buyer, 60_000_000n)), 'refund_in_progress', /DECLARED/)
   await assertRefuses(cancelRefund(ctx, storeId, member, id, ctx.now()), 'refund_in_progress')
   await assertRefuses(
-    refund(shop, storeId, paymentId, { amount: 40_000_001n, recipient: buyer, way: 'sent' }),
+    refund(shop, storeId, paymentId, { amount: 40_000_001n, recipient: buyer, way: 'self-sent' }),
     'refund_exceeds_payment',
     /40\.00 is left/,
   )
@@ -210,7 +210,7 @@ test('only a refund of this way, with a recipient, takes a transaction, and only
   const { id } = await ask(1_000_000n)
   await assertRefuses(name(id, '0x12'), 'invalid_request', /hash of a transaction/)
   const paymentId = await receiveByHand(shop, { network, asset: chain.token, payTo })
-  const nobody = await refund(shop, storeId, paymentId, { amount: 1_000_000n, way: 'sent' })
+  const nobody = await refund(shop, storeId, paymentId, { amount: 1_000_000n, way: 'self-sent' })
   await assertRefuses(name(nobody.id, `0x${'ab'.repeat(32)}`), 'invalid_request', /no recipient yet/)
   const signed = await refund(shop, storeId, paymentId, { amount: 1_000_000n, recipient: buyer })
   await assertRefuses(name(signed.id, `0x${'ab'.repeat(32)}`), 'invalid_request', /way is signed/)

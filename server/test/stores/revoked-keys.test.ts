@@ -37,7 +37,7 @@ const { port } = new URL(await farthing.app.listen({ host: '127.0.0.1', port: 0 
 
 async function openSentRefund(): Promise<string> {
   const paymentId = await payFinally(farthing, (await shop.create()).id)
-  const answer = await shop.call('POST', `/api/v1/payments/${paymentId}/refunds`, { way: 'sent' })
+  const answer = await shop.call('POST', `/api/v1/payments/${paymentId}/refunds`, { way: 'self-sent' })
   assert.equal(answer.statusCode, 201, answer.body)
   return answer.json().id
 }

@@ -43,7 +43,7 @@ export const Refund = of<Wire.Refund>()(
       checkoutId: nullable(Type.String({ description: 'The checkout that the payment belongs to.' })),
       orderId: nullable(Type.String()),
       status: Type.Enum([...refundStatuses]),
-      way: Type.Enum(['signed', 'sent'], {
+      way: Type.Enum(['signed', 'self-sent'], {
         description:
           'signed: the wallet that was paid signs, and Farthing sends it. sent: the store sends it by itself.',
       }),
@@ -110,7 +110,7 @@ export const CreateRefund = of<Wire.CreateRefund>()(
         }),
       ),
       way: Type.Optional(
-        Type.Enum(['signed', 'sent'], {
+        Type.Enum(['signed', 'self-sent'], {
           default: 'signed',
           description:
             'signed: the wallet that was paid signs, and Farthing sends it. sent: the store sends it by itself and names the transaction. It stays as it is.',
@@ -430,7 +430,7 @@ function otherWayRoutes(rails: Rails): Route[] {
       operationId: 'nameRefundTransaction',
       summary: 'Say how the store has sent a refund by itself',
       description:
-        'For refunds whose way is sent. A transaction proves the refund once it is final: a transfer of exactly this amount of the same token to the recipient, from a wallet that the store has proven. A reference is recorded as the store’s word, for good.',
+        'For refunds whose way is self-sent. A transaction proves the refund once it is final: a transfer of exactly this amount of the same token to the recipient, from a wallet that the store has proven. A reference is recorded as the store’s word, for good.',
       scope: 'refunds:write',
       body: NameTransaction,
       answers: {

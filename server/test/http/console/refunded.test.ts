@@ -41,7 +41,7 @@ async function openShop() {
   const refund = async (paymentId: string, amount: string, status: string) => {
     const form = `${base}/payments/${paymentId}/refund`
     const [, key = ''] = /name="key" value="(\w+)"/.exec((await browser.get(form)).body) ?? []
-    const { headers, body } = await browser.post(form, { key, amount, reason: '', way: 'sent' })
+    const { headers, body } = await browser.post(form, { key, amount, reason: '', way: 'self-sent' })
     const id = String(headers.location ?? assert.fail(body))
       .split('/')
       .at(-1)

@@ -175,7 +175,7 @@ test('the buyer names an address by a link, and a touch with their code confirms
   await db.query('update credits set finalized_at = clock(), safe_at = clock() where payment_id = $1', [
     paymentId,
   ])
-  const asked = { key: newKey(), amount: '1', reason: '', way: 'sent' }
+  const asked = { key: newKey(), amount: '1', reason: '', way: 'self-sent' }
   const made = await owner.browser.post(`${base}/payments/${paymentId}/refund`, asked)
   const path = String(made.headers.location)
   assert.match(
@@ -230,7 +230,7 @@ test('a manager says who gets another’s refund, or that it was paid, of none: 
   await db.query('update credits set finalized_at = clock(), safe_at = clock() where payment_id = $1', [
     paymentId,
   ])
-  const asked = { key: newKey(), amount: '1', reason: '', way: 'sent' }
+  const asked = { key: newKey(), amount: '1', reason: '', way: 'self-sent' }
   const made = await owner.browser.post(`${base}/payments/${paymentId}/refund`, asked)
   const path = String(made.headers.location)
   const refundId = path.split('/').at(-1) ?? ''

@@ -53,7 +53,7 @@ test('a payment is called returned once all of it is in a block, and not while i
   assert.match(before, /Shop has been paid/)
   assert(before.includes(`12.00 USDC is on its way to ${short}.`))
   assert.match(before, /The store says it has returned 24\.00 USDC\./)
-  await farthing.ctx.db.query("update refunds set way = 'sent' where checkout_id = $1", [id])
+  await farthing.ctx.db.query("update refunds set way = 'self-sent' where checkout_id = $1", [id])
   assert((await read(id)).includes(`The store says it has sent 12.00 USDC to ${short}.`))
   await farthing.ctx.db.query("update refunds set status = 'COMPLETED' where checkout_id = $1", [id])
   const after = await read(id)

@@ -15,7 +15,7 @@ export function refundCalls(
   const pay = async () => await payFinally(farthing, (await shop.create()).id)
   const create = async (body: object = {}): Promise<string> =>
     (await shop.call('POST', `/api/v1/payments/${await pay()}/refunds`, body)).json().id
-  const sent = { way: 'sent' }
+  const sent = { way: 'self-sent' }
   return {
     async createRefund() {
       const path = { paymentId: await pay() }
@@ -26,7 +26,7 @@ export function refundCalls(
         { status: 201, path, body: { amount: '1000000', reason: 'Too late' }, headers: keyed },
         { status: 201, path, body: { amount: '1000000', reason: 'Too late' }, headers: keyed },
         { status: 422, path, body: { amount: '2000000' }, headers: keyed },
-        { status: 201, path, body: { amount: '1000000', recipient: payer, way: 'sent' } },
+        { status: 201, path, body: { amount: '1000000', recipient: payer, way: 'self-sent' } },
         { status: 403, path, body: { recipient: `0x${'ab'.repeat(20)}` } },
         { status: 403, path, body: {}, headers: { 'x-api-key': reader.key } },
         { status: 409, path, body: { amount: '99000000' } },

@@ -137,7 +137,7 @@ test('a transfer that the store made by itself proves a refund once; another’s
   const signed = await shop.ask(paymentId, { amount: 200_000n })
   await shop.present(signed.id, await shop.signed(signed.id))
   await shop.untilStatus(signed.id, 'COMPLETED')
-  const { id } = await shop.ask(paymentId, { amount: 200_000n, way: 'sent' })
+  const { id } = await shop.ask(paymentId, { amount: 200_000n, way: 'self-sent' })
   const stranger = await chain.payer()
   await chain.fund(stranger.address, { lamports: 1_000_000_000n })
   const wrong = [
@@ -156,7 +156,7 @@ test('a transfer that the store made by itself proves a refund once; another’s
     [(await shop.read(id)).transaction, (await shop.read(id)).finality],
     [transaction, 'finalized'],
   )
-  const { id: second } = await shop.ask(paymentId, { amount: 200_000n, way: 'sent' })
+  const { id: second } = await shop.ask(paymentId, { amount: 200_000n, way: 'self-sent' })
   await shop.name(second, transaction)
   await until('it proves one refund', async () =>
     /older|another refund/.test((await shop.read(second)).failure ?? ''),

@@ -33,7 +33,7 @@ const writing = { config: { right: 'refunds:write' } } as const
 /** Keys of the API are stores' own texts; those of forms cannot be mistaken for them. */
 const keyForm = /^[0-9a-z]{26}$/
 const keyLength = 26
-const ways: readonly RefundWay[] = ['signed', 'sent']
+const ways: readonly RefundWay[] = ['signed', 'self-sent']
 
 /** Who gets it: the payer if they signed, else whom the buyer names; or an address that a member names by a touch. */
 type To = 'own' | 'address'
@@ -157,7 +157,7 @@ function readEntered({ field }: Screen): Entered {
     amount: field('amount'),
     recipient: field('recipient'),
     reason: field('reason'),
-    way: field('way') === 'sent' ? 'sent' : 'signed',
+    way: field('way') === 'self-sent' ? 'self-sent' : 'signed',
   }
 }
 

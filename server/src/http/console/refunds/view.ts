@@ -167,7 +167,7 @@ function withoutCode({ claim, ...wire }: Wire) {
 function renderActs(screen: Screen, one: One): Html | null {
   const { wire } = one
   if (wire.isCanceling) return null
-  if (wire.status === 'SENT' && wire.way === 'sent')
+  if (wire.status === 'SENT' && wire.way === 'self-sent')
     return html`<section class="pane">${renderNaming(screen, wire)}</section>`
   if (wire.status !== 'REQUESTED') return null
   const turn = turnOf(wire)

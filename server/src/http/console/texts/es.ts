@@ -851,7 +851,7 @@ export const es: typeof en = {
     way: 'Cómo se paga',
     ways: {
       signed: { title: 'Yo firmo, Farthing envía', text: 'Una firma, sin comisión.' },
-      sent: { title: 'Lo envío yo', text: 'Desde la misma cartera. Después indica la transacción.' },
+      'self-sent': { title: 'Lo envío yo', text: 'Desde la misma cartera. Después indica la transacción.' },
     },
     why: 'Motivo',
     whyAbout: 'Opcional. El comprador lo lee.',

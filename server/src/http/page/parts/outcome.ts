@@ -106,7 +106,7 @@ function renderRefund(
   const { symbol, decimals } = describeOption(where)
   const { refunds } = texts
   const text = {
-    SENT: way === 'sent' ? refunds.named : refunds.sent,
+    SENT: way === 'self-sent' ? refunds.named : refunds.sent,
     COMPLETED: refunds.completed,
     DECLARED: refunds.declared,
   }
