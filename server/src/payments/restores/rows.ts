@@ -1,6 +1,6 @@
 import { toShown } from '../../chains/families.ts'
 import type { Hex } from '../../chains/hex.ts'
-import { deleteLastHour } from '../../chains/rows.ts'
+import { deleteLastHour, lockFollower } from '../../chains/rows.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { Seen } from '../credits/rows.ts'
 
@@ -17,6 +17,8 @@ export async function beginRestore(
   nonces: readonly { address: string; nonce: number }[],
   areRefundsWatched: boolean,
 ): Promise<void> {
+  // A follower that is about to store a block finds its tip gone, instead of leaving a gap below it.
+  await lockFollower(tx, network)
   await tx.query(
     `update settlers s set next_nonce = greatest(s.next_nonce, i.nonce)
      from json_to_recordset($2) as i (address text, nonce bigint) where s.network = $1 and s.address = i.address`,

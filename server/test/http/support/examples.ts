@@ -137,7 +137,10 @@ export async function playExamples(): Promise<Examples> {
     path: { refundId },
     body: { signature: await signing.sign(typedData) },
   })
-  const sent = await succeed('createRefund', { path: refunded, body: { amount: '2000000', way: 'self-sent' } })
+  const sent = await succeed('createRefund', {
+    path: refunded,
+    body: { amount: '2000000', way: 'self-sent' },
+  })
   await succeed('nameRefundTransaction', {
     path: { refundId: sent.id },
     body: { reference: 'Withdrawal 4711 at the exchange' },

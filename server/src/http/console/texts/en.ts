@@ -809,7 +809,10 @@ export const en = {
     way: 'How it is paid',
     ways: {
       signed: { title: 'I sign, Farthing sends', text: 'One signature, no fee.' },
-      'self-sent': { title: 'I send it myself', text: 'From the same wallet. You name the transaction afterwards.' },
+      'self-sent': {
+        title: 'I send it myself',
+        text: 'From the same wallet. You name the transaction afterwards.',
+      },
     },
     why: 'Reason',
     whyAbout: 'Optional. The buyer reads it.',

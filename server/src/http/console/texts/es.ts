@@ -601,7 +601,7 @@ export const es: typeof en = {
     about:
       'Dinero que llegó a su cartera y no completó ningún cobro. Ya es suyo. Diga qué pedido paga, o apártelo.',
     empty: 'No hay nada por decidir',
-    emptyAbout: 'Los pagos de menos, de más, tardíos o sin un cobro aparecen aquí, con el motivo.',
+    emptyAbout: 'Los pagos de menos, de más, tarde o sin un cobro aparecen aquí, con el motivo.',
     more: 'Estos son los más recientes. Los anteriores aparecen cuando estos estén decididos.',
     dispositions: {
       unmatched: 'Sin cobro',
