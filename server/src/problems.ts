@@ -130,7 +130,7 @@ export const problems = {
   refund_slots_used: [
     409,
     'The payment has had as many signed refunds as it can have',
-    'Send the rest yourself with a refund whose way is sent.',
+    'Send the rest yourself with a refund whose way is self-sent.',
   ],
   claim_closed: [
     409,

@@ -113,7 +113,7 @@ export async function refundByHand(
      insert into refunds (id, store_id, payment_id, checkout_id, network, asset, identity, wallet, amount, recipient,
        way, status, version, actor, created_at, transaction_hash, declared, completed_at)
      select $2, store_id, payment_id, checkout_id, network, asset, identity, pay_to, part, payer,
-       case $3 when 'DECLARED' then 'sent' else 'signed' end, $3, 1, '{"type":"operator","name":"test"}', clock(), $5,
+       case $3 when 'DECLARED' then 'self-sent' else 'signed' end, $3, 1, '{"type":"operator","name":"test"}', clock(), $5,
        case $3 when 'DECLARED' then 'a withdrawal' end, case $3 when 'COMPLETED' then clock() end
      from paid returning id`,
     [checkoutId, newId('rf', '00', new Date()), status, percent, hash],
