@@ -101,7 +101,7 @@ test('it proves no refund', async () => {
      )
      insert into refunds (id, store_id, payment_id, network, asset, identity, wallet, amount, recipient, way, status,
        version, actor, created_at, transaction_hash)
-     select 'rf_1', store_id, payment_id, network, asset, identity, '0xw', 1, '0xp', 'sent', 'SENT', 1, '{}', clock(), '0x7a'
+     select 'rf_1', store_id, payment_id, network, asset, identity, '0xw', 1, '0xp', 'self-sent', 'SENT', 1, '{}', clock(), '0x7a'
      from t`,
     [other],
   )
