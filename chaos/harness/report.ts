@@ -90,9 +90,10 @@ export async function keep(folder: string, result: Result): Promise<void> {
   await writeFile(join(folder, `${name}.svg`), toPlot(result))
 }
 
+/** The runs in a folder, by their names: docs/proof also has other results. */
 export function readKept(folder: string): Kept[] {
   return readdirSync(folder)
-    .filter((name) => name.endsWith('.json'))
+    .filter((name) => /-\d+\.json$/.test(name))
     .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Kept)
 }
 
