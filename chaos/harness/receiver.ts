@@ -7,13 +7,9 @@ import { join } from 'node:path'
 import type { Received } from '../checker/history.ts'
 import type { Random } from './random.ts'
 
-/** Where the store's events arrive one at a time. */
-export const orderedPath = '/ordered'
-
 /**
- * Receives webhooks and records all of them. The first try of some fails, as in production; at ordered endpoints of few,
- * because everything behind it waits. With a folder, it has a certificate there and speaks https, as receivers of live
- * stores must.
+ * Receives webhooks and records all of them. The first try of some fails, as in production. With a folder, it has a
+ * certificate there and speaks https, as receivers of live stores must.
  */
 export async function openReceiver(random: Random, folder: string | null) {
   const received: Received[] = []
@@ -25,12 +21,11 @@ export async function openReceiver(random: Random, folder: string | null) {
     request.on('end', () => {
       const header = (name: string) => String(request.headers[name] ?? '')
       const id = header('webhook-id')
-      const { url = '' } = request
-      const isRefused = !failed.has(`${url} ${id}`) && random.isLucky(url === orderedPath ? 0.002 : 0.02)
-      if (isRefused) failed.add(`${url} ${id}`)
+      const isRefused = !failed.has(id) && random.isLucky(0.02)
+      if (isRefused) failed.add(id)
       const status = isRefused ? 500 : 204
       received.push({
-        endpointId: endpoints.get(url) ?? '',
+        endpointId: endpoints.get(request.url ?? '') ?? '',
         id,
         timestamp: header('webhook-timestamp'),
         signature: header('webhook-signature'),

@@ -22,7 +22,7 @@ import type { Episode } from './lies.ts'
 import { openNodeProxy } from './node-proxy.ts'
 import { copyFromChain, decide, transferPlainly } from './others.ts'
 import type { Random } from './random.ts'
-import { openReceiver, orderedPath } from './receiver.ts'
+import { openReceiver } from './receiver.ts'
 import { proveWallet, type Refunder, refund } from './refunder.ts'
 
 /**
@@ -66,8 +66,7 @@ export type Stand = Awaited<ReturnType<typeof openStand>>
 
 /**
  * The stand: a whole deployment for fault injection. PostgreSQL behind a proxy that loses replies, a chain behind nodes
- * that misbehave, two `serve` and two `work`, two stores with webhooks (one waits for `safe`, and gets its events in order
- * too), and buyers.
+ * that misbehave, two `serve` and two `work`, two stores with webhooks (one waits for `safe`), and buyers.
  */
 export async function openStand(
   random: Random,
@@ -318,12 +317,9 @@ async function prepareStores(
         await wait(200)
       }
     }
-    const listen = async (path: string, ordered: boolean) => {
-      const endpoint = { url: `${receiver.url}${path}`, ordered }
-      receiver.endpoints.set(path, (await send('POST', '/api/v1/webhook-endpoints', endpoint)).id)
-    }
-    await listen(`/${i}`, false)
-    if (i === 1) await listen(orderedPath, true)
+    const path = `/${i}`
+    const endpoint = await send('POST', '/api/v1/webhook-endpoints', { url: `${receiver.url}${path}` })
+    receiver.endpoints.set(path, endpoint.id)
     await proveWallet(store, send)
     if (i === 1)
       await send('PATCH', `/api/v1/stores/${id}`, { finalityPolicy: [{ minAmount: '0', finality: 'safe' }] })
