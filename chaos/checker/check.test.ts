@@ -65,6 +65,12 @@ const broken: readonly [Invariant, string, Change][] = [
     inBooks(({ credits }) => ({ credits: credits.filter(({ checkoutId }) => checkoutId !== ids.again) })),
   ],
   ['I3', 'a payment credited to another checkout', claimed('0x01', { checkoutId: ids.expired })],
+  ['I3', 'a payment in the second in which it was claimed, credited to none', unmatchedAfter(-1)],
+  [
+    'I3',
+    'a payment older than its claim, whose nonce names the checkout, credited to none',
+    (history) => renamed(unmatchedAfter(0)(history), '0x01', `0x66746867${'0'.repeat(56)}`),
+  ],
   ['I4', 'two payments unresolved at once', claimed('0x03', { resolvedAt: new Date(1_013_000) })],
   [
     'I4',
@@ -410,21 +416,37 @@ const broken: readonly [Invariant, string, Change][] = [
   [
     'I18',
     'a payment whose nonce names another checkout',
-    (history) => {
-      const named = `0x66746867${'0'.repeat(56)}`
-      const rename = <Row extends { readonly nonce: string | null }>(rows: readonly Row[]) =>
-        rows.map((row) => (row.nonce === '0x01' ? { ...row, nonce: named } : row))
-      const { books, chain, presented } = history
-      return {
-        ...history,
-        books: { ...books, credits: rename(books.credits), authorizations: rename(books.authorizations) },
-        chain: { ...chain, transfers: rename(chain.transfers) },
-        presented: rename(presented),
-      }
-    },
+    (history) => renamed(history, '0x01', `0x66746867${'0'.repeat(56)}`),
   ],
   ['I14', 'work that is left', (history) => ({ ...history, undone: ['3 authorizations are unresolved'] })],
 ]
+
+/** The same history with another nonce in place of one. */
+function renamed(history: History, from: string, to: string): History {
+  const rename = <Row extends { readonly nonce: string | null }>(rows: readonly Row[]) =>
+    rows.map((row) => (row.nonce === from ? { ...row, nonce: to } : row))
+  const { books, chain, presented } = history
+  return {
+    ...history,
+    books: { ...books, credits: rename(books.credits), authorizations: rename(books.authorizations) },
+    chain: { ...chain, transfers: rename(chain.transfers) },
+    presented: rename(presented),
+  }
+}
+
+/** The payment 0x01 is claimed so long after the second of its block, and belongs to no checkout. */
+function unmatchedAfter(ms: number): Change {
+  return (history) => {
+    const transfer = history.chain.transfers.find(({ nonce }) => nonce === '0x01')
+    assert(transfer)
+    const { books } = claimed('0x01', { claimedAt: new Date((transfer.blockTime + 1) * 1_000 + ms) })(history)
+    const credits = where(books.credits, ({ nonce }) => nonce === '0x01', {
+      checkoutId: null,
+      disposition: 'unmatched',
+    })
+    return { ...history, books: { ...books, credits } }
+  }
+}
 
 /** The books of another cell, which have nothing in common with these. */
 function strangers({ books }: History): Books {
@@ -435,6 +457,14 @@ function strangers({ books }: History): Books {
 describe('the checker finds every kind of violation', () => {
   test('a sound history has no violations', () => {
     assert.deepEqual(check(soundHistory()), [])
+  })
+
+  test('a payment that is older than its claim may belong to no checkout', () => {
+    const found = check(unmatchedAfter(0)(soundHistory()))
+    assert.deepEqual(
+      found.filter(({ invariant }) => invariant === 'I3'),
+      [],
+    )
   })
 
   for (const [invariant, what, change] of broken) {

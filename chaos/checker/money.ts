@@ -1,4 +1,5 @@
 import type { Authorization, Books, Credit, History, Scan, Terms, Transfer, Violation } from './history.ts'
+import { isOlderThanClaim } from './orders.ts'
 
 /** I1: a COMPLETED checkout was paid on the chain, by its terms and at its finality. */
 export function checkSoundness({ books, chain }: History): Violation[] {
@@ -72,7 +73,10 @@ function repeated(credits: readonly Credit[], nameOf: (credit: Credit) => string
     .map(([name, group]) => `${name}: ${group.map(({ paymentId }) => paymentId).join(', ')}`)
 }
 
-/** I3: every transfer that was claimed or reached a store's wallet is credited, to the checkout that claimed it. */
+/**
+ * I3: every transfer that was claimed or reached a store's wallet is credited, to the checkout that claimed it; or to none
+ * if it is older than the claim.
+ */
 export function checkCompleteness({ books, chain }: History): Violation[] {
   const wrong: string[] = []
   const claims = new Map(books.authorizations.map((claim) => [keyOf(claim), claim]))
@@ -85,6 +89,7 @@ export function checkCompleteness({ books, chain }: History): Violation[] {
     if (claim ? !isPaidBy(claim, transfer) : !wallets.has(transfer.to)) continue
     const credit = credited.get(placeOf(transfer))
     if (!credit) wrong.push(`${transfer.transactionHash} paid ${claim?.checkoutId ?? transfer.to}: no credit`)
+    else if (claim && credit.checkoutId === null && isOlderThanClaim(claim, transfer)) continue
     else if (claim && credit.checkoutId !== claim.checkoutId)
       wrong.push(`${transfer.transactionHash} paid ${claim.checkoutId}: credited to ${credit.checkoutId}`)
   }

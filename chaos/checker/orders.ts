@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { History, Violation } from './history.ts'
+import type { Authorization, History, Transfer, Violation } from './history.ts'
 
 /** Every token here has as many, and one of its units is worth one dollar. */
 const decimals = 6
@@ -7,6 +7,14 @@ const decimals = 6
 const mark = '0x66746867'
 /** A block's time is in whole seconds. */
 const blockSecondMs = 1_000
+
+/**
+ * Whether a claimed signature was on the chain before it was claimed, and does not name its checkout: then anybody may
+ * have copied it, so its money belongs to no checkout until the store decides.
+ */
+export function isOlderThanClaim({ nonce, claimedAt }: Authorization, { blockTime }: Transfer): boolean {
+  return !nonce.startsWith(mark) && blockTime * 1_000 + blockSecondMs <= claimedAt.getTime()
+}
 
 /** I17: the store's own words in its request, against what the buyer is asked for. */
 export function checkTerms({ books, answers }: History): Violation[] {
