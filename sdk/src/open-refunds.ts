@@ -8,12 +8,12 @@ import { checkRefundTransaction } from './refund-solana.ts'
 import { type Calls, path, type RequestOptions } from './request.ts'
 import { delayMs, wait } from './wait.ts'
 import type {
+  AddressRequestLink,
   CreateRefund,
   NameTransaction,
   PreparedRefund,
   PresentRefund,
   Refund,
-  RefundClaimLink,
   RefundStatus,
 } from './wire.ts'
 
@@ -155,7 +155,8 @@ export function openRefunds({ send, get: read, change }: Calls) {
      */
     cancel: (refundId: string): Promise<Refund> => change(path`/refunds/${refundId}/cancel`),
     /** Makes a link at which the buyer names the address that they want the money at. A new link replaces it. */
-    claim: (refundId: string): Promise<RefundClaimLink> => change(path`/refunds/${refundId}/claim`),
+    requestAddress: (refundId: string): Promise<AddressRequestLink> =>
+      change(path`/refunds/${refundId}/address-request`),
   }
 }
 

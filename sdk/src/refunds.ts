@@ -41,14 +41,14 @@ export type Refund = {
   createdAt: string
   completedAt: string | null
   /** The link with which the buyer names an address. Absent if none was made. */
-  claim?: RefundClaim
+  addressRequest?: AddressRequest
 }
 
 /** OPEN: the buyer has not answered. NAMED: a member of the store has to confirm the code. */
-export type RefundClaimStatus = 'OPEN' | 'NAMED' | 'CONFIRMED' | 'EXPIRED'
+export type AddressRequestStatus = 'OPEN' | 'NAMED' | 'CONFIRMED' | 'EXPIRED'
 
-export type RefundClaim = {
-  status: RefundClaimStatus
+export type AddressRequest = {
+  status: AddressRequestStatus
   expiresAt: string
   /** What the buyer named, and the code that only the buyer's browser shows besides. */
   address?: string
@@ -96,4 +96,4 @@ export type PresentRefund = { signature?: string; transaction?: string }
 export type NameTransaction = { transaction?: string; reference?: string }
 
 /** Where the buyer names the address that they want the money at. It is shown once: only a hash of it is stored. */
-export type RefundClaimLink = { url: string; expiresAt: string }
+export type AddressRequestLink = { url: string; expiresAt: string }

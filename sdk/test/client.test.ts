@@ -60,7 +60,7 @@ test('every operation that takes an API key has a method, which returns what the
   // There is no chain here: cli/test/refund.test.ts signs on one.
   assert.equal((await failureOf(mine.refunds.prepare(refund.id))).code, 'unavailable')
   assert.equal((await failureOf(mine.refunds.present(refund.id, { signature: '0x00' }))).status, 422)
-  assert.equal((await failureOf(mine.refunds.claim(refund.id))).code, 'claim_closed')
+  assert.equal((await failureOf(mine.refunds.requestAddress(refund.id))).code, 'address_request_closed')
   assert.equal((await mine.refunds.cancel(refund.id)).status, 'CANCELED')
   const sent = await mine.refunds.create(paid, { way: 'self-sent' })
   assert.equal((await mine.refunds.name(sent.id, { reference: 'Withdrawal 4711' })).status, 'DECLARED')

@@ -43,12 +43,12 @@ grant update (idempotency_key, body_hash, slot, nonce, signed_at, cancel_asked_a
   is_watched, status, version, ended_at) on refunds to farthing_serve, farthing_console;
 grant update (named_at, looked_at, said_by) on refunds to farthing_serve, farthing_console;
 grant update (payment_id, store_id, reserved) on refund_totals to farthing_serve, farthing_console;
-grant select, insert on refund_claims to farthing_serve, farthing_console;
-grant update (token_hash, actor, made_at, expires_at, address, browser_hash, code, named_at) on refund_claims
+grant select, insert on address_requests to farthing_serve, farthing_console;
+grant update (token_hash, actor, made_at, expires_at, address, browser_hash, code, named_at) on address_requests
   to farthing_serve, farthing_console;
 -- Only a member confirms who receives a refund.
 grant update (recipient) on refunds to farthing_console;
-grant update (confirmed_at, confirmed_by) on refund_claims to farthing_console;
+grant update (confirmed_at, confirmed_by) on address_requests to farthing_console;
 -- Which settlers are running: a refund on Solana names the one that pays its fee.
 grant select (network, address, state, alive_at, elsewhere) on settlers to farthing_console;
 grant select on restores, store_gas to farthing_console;
@@ -88,7 +88,7 @@ grant select, insert, update, delete on blocks, rates, deliveries, delivery_atte
 grant select, insert on foreign_nonces to farthing_work;
 grant select, insert, update on rollup_cursors, rollup_quarters to farthing_work;
 grant select, insert, update on refunds, refund_totals to farthing_work;
-grant select on refund_claims to farthing_work;
+grant select on address_requests to farthing_work;
 grant delete on followers to farthing_work;
 grant select, insert, update, delete on payment_notes, node_hours to farthing_work;
 grant select, update on reserved_amounts, pasted_transactions, event_counters to farthing_work;

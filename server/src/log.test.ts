@@ -29,22 +29,30 @@ const canaries: readonly [what: string, text: string, secret: string][] = [
   ['a recipient with a quoted name', 'RCPT TO:<"jane roe"@private.example>', 'jane roe'],
   ['a recipient in another alphabet', 'иван@почта.рф: unknown user', 'иван'],
   [
-    'the token of a claim link',
-    'GET https://pay.example/c/refund/00_q7Jc2VwX_mS4-token4claim9f3kZtB1nRdLhYp5a?lang=es',
-    'token4claim',
+    'the token of an address request link',
+    'GET https://pay.example/c/refund/00_q7Jc2VwX_mS4-token4buyer9f3kZtB1nRdLhYp5a?lang=es',
+    'token4buyer',
   ],
   [
-    'the token of a claim link in a path',
-    '{"url":"/c/refund/00_q7Jc2VwX_mS4-token4claim9f3kZtB1nRdLhYp5a"}',
-    'token4claim',
+    'the token of an address request link in a path',
+    '{"url":"/c/refund/00_q7Jc2VwX_mS4-token4buyer9f3kZtB1nRdLhYp5a"}',
+    'token4buyer',
   ],
   [
-    'the token of a claim link in a coded path',
-    '/c/refund/00%5Fq7Jc2VwX%5FmS4%2Dtoken4claim9f3kZtB1nRdLhYp5a',
-    'token4claim',
+    'the token of an address request link in a coded path',
+    '/c/refund/00%5Fq7Jc2VwX%5FmS4%2Dtoken4buyer9f3kZtB1nRdLhYp5a',
+    'token4buyer',
   ],
-  ['the key of a claim link alone', 'no claim 00_q7Jc2VwX_mS4-token4claim9f3kZtB1nRdLhYp5aQ8', 'token4claim'],
-  ['the token of a claim link, cut short', 'no page at /c/refund/00_q7Jc2VwX_mS4-token4clai', 'token4clai'],
+  [
+    'the key of an address request link alone',
+    'no link 00_q7Jc2VwX_mS4-token4buyer9f3kZtB1nRdLhYp5aQ8',
+    'token4buyer',
+  ],
+  [
+    'the token of an address request link, cut short',
+    'no page at /c/refund/00_q7Jc2VwX_mS4-token4buye',
+    'token4buye',
+  ],
   ['an RPC key in a query', 'https://rpc.example/?apikey=zyx987secret', 'zyx987secret'],
 ]
 

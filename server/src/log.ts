@@ -4,7 +4,7 @@ export type Log = Logger
 
 /**
  * JSON lines on standard output. Secrets are redacted from the final text of every line: API keys, webhook secrets,
- * signatures, payment headers, private keys, the credentials in a URL, the tokens of claim links, and e-mail addresses.
+ * signatures, payment headers, private keys, the credentials in a URL, the tokens of address request links, and e-mail addresses.
  */
 export function openLog(level: string, stream: DestinationStream = openStandardOutput()): Log {
   return pino(

@@ -132,9 +132,9 @@ export const problems = {
     'The payment has had as many signed refunds as it can have',
     'Send the rest yourself with a refund whose way is self-sent.',
   ],
-  claim_closed: [
+  address_request_closed: [
     409,
-    'The refund takes no claim link, or no confirmation',
+    'The refund takes no address request, or no confirmation',
     'See detail for the reason. A refund needs a link only while it is REQUESTED and has no recipient, and an address can be confirmed once the buyer has named it.',
   ],
   recipient_needs_member: [

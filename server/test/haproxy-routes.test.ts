@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { newId } from '../src/ids.ts'
 import { newToken } from '../src/members/token.ts'
-import { toLinkKey } from '../src/refunds/claims/claim.ts'
+import { toLinkKey } from '../src/refunds/address-requests/address-request.ts'
 import { openConsole } from './http/console/support/console.ts'
 import { listRoutes } from './http/console/support/routes.ts'
 import { makeStore } from './support/app.ts'
@@ -98,14 +98,14 @@ test('every operation of openapi.json reaches the cell of its id or key, and tho
   assert(count > 45, `${count} operations`)
 })
 
-test('every page, feed, form and claim link reaches the cell of its id or token', async () => {
+test('every page, feed, form and address request link reaches the cell of its id or token', async () => {
   const routes = listRoutes(console.farthing.app).filter(({ path }) => !path.startsWith('/api/v1/'))
   const belonging = routes.filter(({ path }) => /:(checkoutId|key)\b/.test(path))
   assert(belonging.length >= 10, belonging.map(({ path }) => path).join(' '))
   for (const tag of tags) {
     for (const { method, path } of belonging)
       assert.equal((await ask(method, fill(path, tag))).by, tag, `${method} ${path}`)
-    // After a claim link was opened, its page has the refund's id.
+    // After an address request link was opened, its page has the refund's id.
     for (const method of ['GET', 'POST'])
       assert.equal((await ask(method, `/pay/refund/${newId('rf', tag, new Date())}?lang=es`)).by, tag)
     for (const mode of ['live', 'test'])

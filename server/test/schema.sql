@@ -251,6 +251,26 @@ CREATE FUNCTION public.payment_right(of_store text, paid_to text, paid_at timest
   select o.may_decide from payment_owners(paid_to, paid_at, in_mode) o where o.store_id = of_store
 $$;
 
+CREATE TABLE public.address_requests (
+    refund_id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    token_hash bytea NOT NULL,
+    actor json NOT NULL,
+    made_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    address text COLLATE pg_catalog."C",
+    browser_hash bytea,
+    code text COLLATE pg_catalog."C",
+    named_at timestamp with time zone,
+    confirmed_at timestamp with time zone,
+    confirmed_by json,
+    CONSTRAINT address_requests_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
+    CONSTRAINT address_requests_check CHECK ((num_nulls(address, browser_hash, code, named_at) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT address_requests_check1 CHECK (((confirmed_at IS NULL) OR (named_at IS NOT NULL))),
+    CONSTRAINT address_requests_check2 CHECK (((confirmed_at IS NULL) = (confirmed_by IS NULL))),
+    CONSTRAINT address_requests_token_hash_check CHECK ((octet_length(token_hash) = 32))
+);
+
 CREATE TABLE public.alert_cursors (
     store_id text NOT NULL COLLATE pg_catalog."C",
     sequence bigint NOT NULL,
@@ -691,26 +711,6 @@ CREATE TABLE public.rates (
     CONSTRAINT rates_per_base_check CHECK ((per_base > (0)::numeric))
 );
 
-CREATE TABLE public.refund_claims (
-    refund_id text NOT NULL COLLATE pg_catalog."C",
-    store_id text NOT NULL COLLATE pg_catalog."C",
-    token_hash bytea NOT NULL,
-    actor json NOT NULL,
-    made_at timestamp with time zone NOT NULL,
-    expires_at timestamp with time zone NOT NULL,
-    address text COLLATE pg_catalog."C",
-    browser_hash bytea,
-    code text COLLATE pg_catalog."C",
-    named_at timestamp with time zone,
-    confirmed_at timestamp with time zone,
-    confirmed_by json,
-    CONSTRAINT refund_claims_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
-    CONSTRAINT refund_claims_check CHECK ((num_nulls(address, browser_hash, code, named_at) = ANY (ARRAY[0, 4]))),
-    CONSTRAINT refund_claims_check1 CHECK (((confirmed_at IS NULL) OR (named_at IS NOT NULL))),
-    CONSTRAINT refund_claims_check2 CHECK (((confirmed_at IS NULL) = (confirmed_by IS NULL))),
-    CONSTRAINT refund_claims_token_hash_check CHECK ((octet_length(token_hash) = 32))
-);
-
 CREATE TABLE public.refund_totals (
     network text NOT NULL COLLATE pg_catalog."C",
     asset text NOT NULL COLLATE pg_catalog."C",
@@ -1034,6 +1034,12 @@ CREATE TABLE public.webhook_endpoints (
     CONSTRAINT webhook_endpoints_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['store'::text, 'gone'::text, 'failing'::text])))
 );
 
+ALTER TABLE ONLY public.address_requests
+    ADD CONSTRAINT address_requests_pkey PRIMARY KEY (refund_id);
+
+ALTER TABLE ONLY public.address_requests
+    ADD CONSTRAINT address_requests_token_hash_key UNIQUE (token_hash);
+
 ALTER TABLE ONLY public.alert_cursors
     ADD CONSTRAINT alert_cursors_pkey PRIMARY KEY (store_id);
 
@@ -1151,12 +1157,6 @@ ALTER TABLE ONLY public.payment_notes
 ALTER TABLE ONLY public.rates
     ADD CONSTRAINT rates_pkey PRIMARY KEY (source, currency);
 
-ALTER TABLE ONLY public.refund_claims
-    ADD CONSTRAINT refund_claims_pkey PRIMARY KEY (refund_id);
-
-ALTER TABLE ONLY public.refund_claims
-    ADD CONSTRAINT refund_claims_token_hash_key UNIQUE (token_hash);
-
 ALTER TABLE ONLY public.refund_totals
     ADD CONSTRAINT refund_totals_pkey PRIMARY KEY (network, asset, identity);
 
@@ -1225,6 +1225,8 @@ ALTER TABLE ONLY public.wallets
 
 ALTER TABLE ONLY public.webhook_endpoints
     ADD CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id);
+
+CREATE INDEX address_requests_by_store ON public.address_requests USING btree (store_id, refund_id);
 
 CREATE INDEX api_keys_by_store ON public.api_keys USING btree (store_id, id);
 
@@ -1344,8 +1346,6 @@ CREATE INDEX pasted_transactions_to_look_up ON public.pasted_transactions USING 
 
 CREATE INDEX payment_hints_by_checkout ON public.payment_hints USING btree (checkout_id);
 
-CREATE INDEX refund_claims_by_store ON public.refund_claims USING btree (store_id, refund_id);
-
 CREATE INDEX refund_totals_by_payment ON public.refund_totals USING btree (payment_id);
 
 CREATE INDEX refunds_by_checkout ON public.refunds USING btree (checkout_id) WHERE (checkout_id IS NOT NULL);
@@ -1426,6 +1426,12 @@ CREATE TRIGGER terms_are_kept BEFORE UPDATE OF recipient ON public.refunds FOR E
 
 CREATE TRIGGER use_is_guarded BEFORE INSERT OR UPDATE OF registration, retired_at ON public.wallets FOR EACH ROW EXECUTE FUNCTION public.guard_wallet();
 
+ALTER TABLE ONLY public.address_requests
+    ADD CONSTRAINT address_requests_refund_id_fkey FOREIGN KEY (refund_id) REFERENCES public.refunds(id);
+
+ALTER TABLE ONLY public.address_requests
+    ADD CONSTRAINT address_requests_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
 ALTER TABLE ONLY public.alert_cursors
     ADD CONSTRAINT alert_cursors_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
@@ -1486,12 +1492,6 @@ ALTER TABLE ONLY public.payment_hints
 ALTER TABLE ONLY public.payment_notes
     ADD CONSTRAINT payment_notes_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
-ALTER TABLE ONLY public.refund_claims
-    ADD CONSTRAINT refund_claims_refund_id_fkey FOREIGN KEY (refund_id) REFERENCES public.refunds(id);
-
-ALTER TABLE ONLY public.refund_claims
-    ADD CONSTRAINT refund_claims_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
-
 ALTER TABLE ONLY public.refund_totals
     ADD CONSTRAINT refund_totals_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
@@ -1543,6 +1543,10 @@ ALTER TABLE ONLY public.wallets
 ALTER TABLE ONLY public.webhook_endpoints
     ADD CONSTRAINT webhook_endpoints_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
+ALTER TABLE public.address_requests ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY all_rows ON public.address_requests USING (true);
+
 CREATE POLICY all_rows ON public.api_keys USING (true);
 
 CREATE POLICY all_rows ON public.authorizations USING (true);
@@ -1564,8 +1568,6 @@ CREATE POLICY all_rows ON public.idempotency_keys USING (true);
 CREATE POLICY all_rows ON public.mail_counts USING (true);
 
 CREATE POLICY all_rows ON public.payment_notes USING (true);
-
-CREATE POLICY all_rows ON public.refund_claims USING (true);
 
 CREATE POLICY all_rows ON public.refunds USING (true);
 
@@ -1591,7 +1593,7 @@ ALTER TABLE public.authorizations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.checkouts ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY console_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_console WITH CHECK (((sequence IS NULL) AND (starts_with(type, 'member.'::text) OR (type = ANY ('{checkout.created,checkout.canceled,refund.requested,refund.claimed,refund.canceled,wallet.confirmed,wallet.refused,wallet.undone,wallet.registered,wallet.retired,store.updated,store.approved,store.suspended,store.resumed,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[])))));
+CREATE POLICY console_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_console WITH CHECK (((sequence IS NULL) AND (starts_with(type, 'member.'::text) OR (type = ANY ('{checkout.created,checkout.canceled,refund.requested,refund.address_updated,refund.canceled,wallet.confirmed,wallet.refused,wallet.undone,wallet.registered,wallet.retired,store.updated,store.approved,store.suspended,store.resumed,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[])))));
 
 CREATE POLICY created_open ON public.checkouts AS RESTRICTIVE FOR INSERT TO farthing_serve, farthing_console WITH CHECK ((status = 'OPEN'::text));
 
@@ -1610,6 +1612,8 @@ ALTER TABLE public.events ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.idempotency_keys ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.mail_counts ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY one_store ON public.address_requests AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.api_keys AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
@@ -1636,8 +1640,6 @@ CREATE POLICY one_store ON public.mail_counts AS RESTRICTIVE TO farthing_console
 
 CREATE POLICY one_store ON public.payment_notes AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.refund_claims AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
-
 CREATE POLICY one_store ON public.refunds AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.rollup_cursors AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
@@ -1658,8 +1660,6 @@ CREATE POLICY one_store ON public.webhook_endpoints AS RESTRICTIVE TO farthing_c
 
 ALTER TABLE public.payment_notes ENABLE ROW LEVEL SECURITY;
 
-ALTER TABLE public.refund_claims ENABLE ROW LEVEL SECURITY;
-
 ALTER TABLE public.refunds ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.rollup_cursors ENABLE ROW LEVEL SECURITY;
@@ -1668,7 +1668,7 @@ ALTER TABLE public.rollup_days ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.rollup_quarters ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY serve_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_serve WITH CHECK (((sequence IS NULL) AND (type = ANY ('{checkout.created,checkout.processing,checkout.canceled,refund.requested,refund.claimed,refund.canceled,store.updated,wallet.registered,wallet.updated,wallet.retired,wallet.refused,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[]))));
+CREATE POLICY serve_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_serve WITH CHECK (((sequence IS NULL) AND (type = ANY ('{checkout.created,checkout.processing,checkout.canceled,refund.requested,refund.address_updated,refund.canceled,store.updated,wallet.registered,wallet.updated,wallet.retired,wallet.refused,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[]))));
 
 ALTER TABLE public.store_gas ENABLE ROW LEVEL SECURITY;
 

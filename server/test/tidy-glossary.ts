@@ -5,7 +5,7 @@ import type { Source } from './tidy.ts'
  * files still export, and how many. It only shrinks: one more file is reported, and so is an entry that is too high.
  */
 const homonyms: Readonly<Record<string, number>> = {
-  Claim: 3,
+  Claim: 2,
   Decision: 2,
   Fault: 2,
   Language: 2,

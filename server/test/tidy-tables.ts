@@ -5,6 +5,7 @@ import type { Source } from './tidy.ts'
  * rows. Other rooms call a function of the owner.
  */
 export const owners: Readonly<Record<string, string>> = {
+  address_requests: 'refunds',
   alert_cursors: 'members',
   api_keys: 'stores',
   authorizations: 'payments',
@@ -41,7 +42,6 @@ export const owners: Readonly<Record<string, string>> = {
   payment_hints: 'payments',
   payment_notes: 'payments',
   rates: 'rates',
-  refund_claims: 'refunds',
   refund_totals: 'refunds',
   refunds: 'refunds',
   reserved_amounts: 'payments',

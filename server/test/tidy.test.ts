@@ -191,7 +191,7 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
   ],
   [
     'writing a refund’s event in its room, outside change.ts',
-    'refunds/claims/name.ts',
+    'refunds/address-requests/name.ts',
     "import { appendEvent } from '../../events/append.ts'",
     /writes a refund's event/,
   ],

@@ -22,7 +22,7 @@ import {
  *
  * Modelled: reserving, slots and nonces, preparing, signing, presenting, canceling, sending, blocks and
  * reorganisations, proofs of death, restores with what they forget and find again, crashes at every await. Not
- * modelled: SQL and its isolation, several nodes that disagree, refunds that the store sends itself, claim links,
+ * modelled: SQL and its isolation, several nodes that disagree, refunds that the store sends itself, address request links,
  * Solana, and reorganisations that remove a payment or are deeper than `negativeDepth`.
  */
 export function runRefunds(seed: number, mutation: RefundMutation | null = null): string[] {

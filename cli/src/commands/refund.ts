@@ -96,13 +96,13 @@ export const refundCommands: readonly Command[] = [
     },
   },
   {
-    name: 'refund claim',
+    name: 'refund request-address',
     arguments: '<refundId>',
     summary: 'Make a link at which the buyer names an address',
     options: {},
     notes: ['Send it to the buyer. A member then confirms the address in the console.'],
     async run({ terminal, settings, positionals }) {
-      const link = await clientOf(settings).refunds.claim(positionals[0] ?? '')
+      const link = await clientOf(settings).refunds.requestAddress(positionals[0] ?? '')
       terminal.show(link, () => [link.url])
       return undefined
     },
@@ -236,7 +236,7 @@ async function signAndShow(
   const { terminal, values } = call
   const recipient = textOf(call, 'to') ?? refund.recipient
   if (recipient === null)
-    throw new UsageError('It has no recipient yet: farthing refund claim asks the buyer for one.')
+    throw new UsageError('It has no recipient yet: farthing refund request-address asks the buyer for one.')
   const asset = knownAssetOf(refund)
   const wanted = textOf(call, 'amount')
   const amount = wanted === undefined ? refund.amount : unitsOf(wanted, refund)
@@ -317,7 +317,7 @@ function headline({ id, status, way, recipient, failure }: Refund): string {
     case 'REQUESTED':
       if (way === 'self-sent') return `${waiting} Send it, then run farthing refund sent ${id} <transaction>.`
       if (recipient === null)
-        return `${waiting} The sender may be an exchange, so it needs an address: farthing refund claim ${id} makes a link for the buyer.`
+        return `${waiting} The sender may be an exchange, so it needs an address: farthing refund request-address ${id} makes a link for the buyer.`
       return `${waiting} It waits for the wallet’s signature: farthing refund sign ${id}, or in the console.`
     default:
       return `${waiting} On its way. Run farthing refunds to see what became of it.`

@@ -16,6 +16,7 @@ import { openOutcomes } from '../payments/waits.ts'
 import { Problem } from '../problems.ts'
 import { type Authenticator, actWithKey, type Caller, openAuthenticator } from '../stores/authenticate.ts'
 import { isInside, mayDo } from '../stores/scopes.ts'
+import { mountAddressRequests } from './address-requests/mount.ts'
 import { eventRoutes } from './api/events.ts'
 import { publicRoutes } from './api/networks.ts'
 import { pagePathOf, payRoutes } from './api/pay.ts'
@@ -25,7 +26,6 @@ import { parseBody } from './body.ts'
 import { mountForms } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
 import { mountPrepare } from './buyer/prepare.ts'
-import { mountClaims } from './claims/mount.ts'
 import { mountDid } from './did.ts'
 import { mountDocs } from './docs/mount.ts'
 import { addressBucket, openLimiter } from './limits.ts'
@@ -98,7 +98,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   mountLive(app, ctx, pagePathOf(ctx))
   mountForms(app, ctx, engine.rails, pagePathOf(ctx))
   mountPrepare(app, ctx, engine)
-  mountClaims(app, ctx, pagePathOf(ctx))
+  mountAddressRequests(app, ctx, pagePathOf(ctx))
   mountDid(app, ctx, engine.issuer)
   const isReady = openReadyCheck(ctx, health)
   mountDocs(app, ctx, routes, isReady)

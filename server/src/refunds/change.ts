@@ -115,7 +115,7 @@ export type ChangedBy = {
   readonly actor: Actor | null
   readonly now: Date
   /** An event that does not come with a change of status. */
-  readonly event?: 'refund.claimed'
+  readonly event?: 'refund.address_updated'
   /**
    * Whether the refund may become COMPLETED. Only `work` may say that money went back (rights/refunds.sql), so every
    * other caller leaves that to `watch.ts`.

@@ -51,7 +51,7 @@ export async function countForStore(db: Database | Transaction, storeId: StoreId
     `select count(*)::integer as count from (
        select * from refunds r where r.store_id = $1 order by r.id desc limit ${windowRows}
      ) r where r.status = 'REQUESTED' and r.cancel_asked_at is null and (r.recipient is not null
-       or exists (select 1 from refund_claims m where m.refund_id = r.id and m.address is not null))`,
+       or exists (select 1 from address_requests m where m.refund_id = r.id and m.address is not null))`,
     [storeId],
   )
   return row?.count ?? 0

@@ -3,7 +3,7 @@ import type { Actor, EventType, Finality, RefundStatus, RefundWay, Refund as Wir
 import { toShown, toStored } from '../chains/families.ts'
 import type { CheckoutId, RefundId, StoreId } from '../ids.ts'
 import { networks } from '../networks.ts'
-import { type Claim, claimToWire } from './claims/claim.ts'
+import { type AddressRequest, addressRequestToWire } from './address-requests/address-request.ts'
 
 /**
  * Money that goes back. The store's own wallet was paid, so only the store can pay back. Farthing prepares the transfer
@@ -54,7 +54,7 @@ export type Refund = {
   /** Whether lanes, followers or proofs of death may still change its status. */
   readonly isWatched: boolean
   /** The link with which the buyer names an address, if one was made. */
-  readonly claim: Claim | null
+  readonly addressRequest: AddressRequest | null
 }
 
 /** Two or three sentences: the buyer reads them. */
@@ -165,7 +165,7 @@ export function toWire(refund: Refund): Wire {
     ...(refund.declared !== null && { declared: refund.declared }),
     createdAt: refund.createdAt.toISOString(),
     completedAt: refund.completedAt?.toISOString() ?? null,
-    ...(refund.claim && { claim: claimToWire(network, refund.claim) }),
+    ...(refund.addressRequest && { addressRequest: addressRequestToWire(network, refund.addressRequest) }),
   }
 }
 

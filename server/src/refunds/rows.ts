@@ -1,8 +1,17 @@
 import type { Actor, Finality, RefundStatus, RefundWay } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, RefundId, StoreId } from '../ids.ts'
-import { type ClaimJson, claimJson, toClaim } from './claims/rows.ts'
+import type { AddressRequest } from './address-requests/address-request.ts'
 import type { Refund } from './refund.ts'
+
+type AddressRequestJson = {
+  expiresAt: string
+  isExpired: boolean
+  address: string | null
+  code: string | null
+  browserHash: string | null
+  isConfirmed: boolean
+}
 
 export type RefundRow = {
   id: RefundId
@@ -34,7 +43,7 @@ export type RefundRow = {
   completed_at: Date | null
   ended_at: Date | null
   is_watched: boolean
-  claim: ClaimJson | null
+  address_request: AddressRequestJson | null
 }
 
 export function toRefund(row: RefundRow): Refund {
@@ -68,13 +77,25 @@ export function toRefund(row: RefundRow): Refund {
     completedAt: row.completed_at,
     endedAt: row.ended_at,
     isWatched: row.is_watched,
-    claim: row.claim && toClaim(row.claim),
+    addressRequest: row.address_request && toAddressRequest(row.address_request),
+  }
+}
+
+function toAddressRequest({ address, code, browserHash, ...row }: AddressRequestJson): AddressRequest {
+  const isNamed = address !== null && code !== null && browserHash !== null
+  return {
+    expiresAt: new Date(row.expiresAt),
+    isExpired: row.isExpired,
+    named: isNamed ? { address, code, browserHash: Buffer.from(browserHash, 'hex') } : null,
+    isConfirmed: row.isConfirmed,
   }
 }
 
 /** SQL: what `toRefund` reads of a row `r`. */
 export const refundColumns = `r.*, (select c.order_id from checkouts c where c.id = r.checkout_id) as order_id,
-  (select ${claimJson('m')} from refund_claims m where m.refund_id = r.id) as claim`
+  (select json_build_object('expiresAt', m.expires_at, 'isExpired', m.expires_at <= clock(), 'address', m.address,
+     'code', m.code, 'browserHash', encode(m.browser_hash, 'hex'), 'isConfirmed', m.confirmed_at is not null)
+   from address_requests m where m.refund_id = r.id) as address_request`
 
 /** A store's refund; null if it has none with this id. */
 export async function findRefund(

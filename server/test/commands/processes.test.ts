@@ -126,12 +126,12 @@ test('secrets in requests and settings never appear in serve’s output, whateve
     await call(`/nowhere?api_key=${key}`, {}),
   ].map(({ status }) => status)
   assert.deepEqual(statuses, [400, 503, 401, 404, 404])
-  const token = 'canary_claim-token'.padEnd(43, 'x')
+  const token = 'canary_link-token'.padEnd(43, 'x')
   for (const link of [`00_${token}`, `01_${token}`, `00%5F${token}`, token, `00_${token}/x`])
     assert.notEqual((await call(`/c/refund/${link}`, {})).status, 200)
   await serve.kill('SIGTERM')
   assert.match(serve.output(), /"status":201/)
-  for (const canary of [secret, payment, 'canary-password', signature, 'canary_claim'])
+  for (const canary of [secret, payment, 'canary-password', signature, 'canary_link'])
     assert(!serve.output().includes(canary), canary)
 })
 

@@ -93,7 +93,7 @@ const refusedBefore: Readonly<Record<string, number>> = {
   proveWallet: 422,
   prepareRefund: 503,
   signRefund: 422,
-  createRefundClaim: 409,
+  createAddressRequest: 409,
 }
 
 test('a change that is under way while its key is revoked is not made, whatever the operation', async () => {

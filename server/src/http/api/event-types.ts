@@ -19,7 +19,7 @@ export const eventTypes = [
   'payment.dismissed',
   'payment.noted',
   'refund.requested',
-  'refund.claimed',
+  'refund.address_updated',
   'refund.completed',
   'refund.reorged',
   'refund.failed',

@@ -3,8 +3,8 @@ import type { FastifyReply } from 'fastify'
 import Type, { type Static } from 'typebox'
 import type { Context } from '../../context.ts'
 import type { Rails } from '../../payments/rail.ts'
+import { createAddressRequest } from '../../refunds/address-requests/create.ts'
 import { cancelRefund } from '../../refunds/cancel.ts'
-import { makeClaim } from '../../refunds/claims/make.ts'
 import { createRefund } from '../../refunds/create.ts'
 import { declareRefund } from '../../refunds/declare.ts'
 import { nameTransaction } from '../../refunds/name-transaction.ts'
@@ -18,7 +18,7 @@ import { closed, cursor, limit, nextCursor, nullable, of, timestamp } from './sh
 
 const refundStatuses = ['REQUESTED', 'SIGNED', 'SENT', 'COMPLETED', 'DECLARED', 'FAILED', 'CANCELED'] as const
 
-const RefundClaim = of<Wire.RefundClaim>()(
+const AddressRequest = of<Wire.AddressRequest>()(
   Type.Object(
     {
       status: Type.Enum(['OPEN', 'NAMED', 'CONFIRMED', 'EXPIRED'], {
@@ -45,7 +45,7 @@ export const Refund = of<Wire.Refund>()(
       status: Type.Enum([...refundStatuses]),
       way: Type.Enum(['signed', 'self-sent'], {
         description:
-          'signed: the wallet that was paid signs, and Farthing sends it. sent: the store sends it by itself.',
+          'signed: the wallet that was paid signs, and Farthing sends it. self-sent: the store sends it by itself.',
       }),
       network: Type.String({ description: 'CAIP-2 identifier.' }),
       asset: Type.String(),
@@ -64,7 +64,7 @@ export const Refund = of<Wire.Refund>()(
       ),
       createdAt: timestamp(),
       completedAt: nullable(timestamp()),
-      claim: Type.Optional(RefundClaim),
+      addressRequest: Type.Optional(AddressRequest),
     },
     closed,
   ),
@@ -113,7 +113,7 @@ export const CreateRefund = of<Wire.CreateRefund>()(
         Type.Enum(['signed', 'self-sent'], {
           default: 'signed',
           description:
-            'signed: the wallet that was paid signs, and Farthing sends it. sent: the store sends it by itself and names the transaction. It stays as it is.',
+            'signed: the wallet that was paid signs, and Farthing sends it. self-sent: the store sends it by itself and names the transaction. It stays as it is.',
         }),
       ),
     },
@@ -220,7 +220,7 @@ export const NameTransaction = of<Wire.NameTransaction>()(
   ),
 )
 
-const RefundClaimLink = of<Wire.RefundClaimLink>()(
+const AddressRequestLink = of<Wire.AddressRequestLink>()(
   Type.Object(
     {
       url: Type.String({ description: 'For the buyer. Shown only in this answer.' }),
@@ -454,17 +454,21 @@ function otherWayRoutes(rails: Rails): Route[] {
     },
     {
       method: 'POST',
-      path: `${oneRefund}/claim`,
-      operationId: 'createRefundClaim',
+      path: `${oneRefund}/address-request`,
+      operationId: 'createAddressRequest',
       summary: 'Make a link at which the buyer names an address',
       description:
         'For payments whose sender may be an exchange. A member of the store confirms the address in the console. Another link replaces the one before and what was named with it.',
       scope: 'refunds:write',
-      answers: { 201: { description: 'The link.', schema: RefundClaimLink } },
-      problems: ['not_found', 'claim_closed'],
+      answers: { 201: { description: 'The link.', schema: AddressRequestLink } },
+      problems: ['not_found', 'address_request_closed'],
       async handle(ctx, request, reply) {
         const [storeId, actor] = [storeOf(request), actorOf(request)]
-        return sendJson(reply, 201, await makeClaim(ctx, storeId, actor, param(request, 'refundId')))
+        return sendJson(
+          reply,
+          201,
+          await createAddressRequest(ctx, storeId, actor, param(request, 'refundId')),
+        )
       },
     },
   ]

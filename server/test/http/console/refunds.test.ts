@@ -182,12 +182,12 @@ test('the buyer names an address by a link, and a touch with their code confirms
     (await owner.browser.get(`${base}/inbox`)).body,
     new RegExp(`${paymentId}/refund">Refund it instead`),
   )
-  const link = await owner.browser.post(`${path}/claim`)
+  const link = await owner.browser.post(`${path}/address-request`)
   assert.match(link.body, /<code class="link"[^>]*>http[^<]+\/pay\/refund\/00_[A-Za-z0-9_-]{43}</)
   assert((await owner.browser.get(path)).body.includes('They open the link and name an address.'))
   const address = newPayer().address
   await db.query(
-    `update refund_claims set address = lower($2), code = 'ACDE3467', browser_hash = sha256('x'), named_at = clock()
+    `update address_requests set address = lower($2), code = 'ACDE3467', browser_hash = sha256('x'), named_at = clock()
      where refund_id = $1`,
     [path.split('/').at(-1), address],
   )
@@ -234,10 +234,10 @@ test('a manager says who gets another’s refund, or that it was paid, of none: 
   const made = await owner.browser.post(`${base}/payments/${paymentId}/refund`, asked)
   const path = String(made.headers.location)
   const refundId = path.split('/').at(-1) ?? ''
-  assert.equal((await manager.browser.post(`${path}/claim`)).statusCode, 200)
+  assert.equal((await manager.browser.post(`${path}/address-request`)).statusCode, 200)
   const address = newPayer().address
   await db.query(
-    `update refund_claims set address = lower($2), code = 'ACDE3467', browser_hash = sha256('x'), named_at = clock()
+    `update address_requests set address = lower($2), code = 'ACDE3467', browser_hash = sha256('x'), named_at = clock()
      where refund_id = $1`,
     [refundId, address],
   )

@@ -61,7 +61,7 @@ const rightOf: Readonly<Record<string, Right>> = {
   'GET /refunds': 'refunds:read',
   'GET /refunds/:refundId': 'refunds:read',
   'POST /refunds/:refundId/cancel': 'refunds:write',
-  'POST /refunds/:refundId/claim': 'refunds:write',
+  'POST /refunds/:refundId/address-request': 'refunds:write',
   'POST /refunds/:refundId/confirm': 'refunds:write',
   'POST /refunds/:refundId/declare': 'refunds:write',
   'POST /refunds/:refundId/transaction': 'refunds:write',

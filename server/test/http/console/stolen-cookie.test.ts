@@ -21,7 +21,7 @@ const free = [
   ...['/sessions/end', '/sign-out', '/members/withdraw', '/wallets/refuse'],
   ...['/checkouts/:checkoutId/cancel', '/inbox/accept', '/inbox/dismiss', '/new', '/start/skip', '/branding'],
   ...['/payments/:paymentId/refund', '/refunds/:refundId/cancel', '/refunds/:refundId/prepare'],
-  ...['/refunds/:refundId/signature', '/refunds/:refundId/transaction', '/refunds/:refundId/claim'],
+  ...['/refunds/:refundId/signature', '/refunds/:refundId/transaction', '/refunds/:refundId/address-request'],
   ...['/developers/deliveries/resend', '/developers/endpoints/resend', '/developers/endpoints/test'],
 ]
 

@@ -150,9 +150,9 @@ export async function playExamples(): Promise<Examples> {
     'update credits set finalized_at = clock(), safe_at = clock() where payment_id = $1',
     [plain],
   )
-  const claimed = await succeed('createRefund', { path: { paymentId: plain }, body: {} })
-  await succeed('createRefundClaim', { path: { refundId: claimed.id } })
-  await succeed('cancelRefund', { path: { refundId: claimed.id } })
+  const asked = await succeed('createRefund', { path: { paymentId: plain }, body: {} })
+  await succeed('createAddressRequest', { path: { refundId: asked.id } })
+  await succeed('cancelRefund', { path: { refundId: asked.id } })
 
   // What happened is read and delivered.
   await shop.events()

@@ -94,7 +94,7 @@ export function refundCalls(
         { status: 404, path: missing, body: { reference: 'x' } },
       ]
     },
-    async createRefundClaim() {
+    async createAddressRequest() {
       const plain = await creditByHand(farthing, (await shop.create()).id)
       await farthing.ctx.db.query(
         'update credits set finalized_at = clock(), safe_at = clock() where payment_id = $1',

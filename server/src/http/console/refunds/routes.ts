@@ -8,9 +8,9 @@ import { Refusal } from '../../../members/refusal.ts'
 import type { Rails } from '../../../payments/rail.ts'
 import { openRails } from '../../../payments/rails.ts'
 import { Problem } from '../../../problems.ts'
+import { confirmAddress, judgeNamed } from '../../../refunds/address-requests/confirm.ts'
+import { createAddressRequest } from '../../../refunds/address-requests/create.ts'
 import { cancelRefund } from '../../../refunds/cancel.ts'
-import { confirmClaim, judgeNamed } from '../../../refunds/claims/confirm.ts'
-import { makeClaim } from '../../../refunds/claims/make.ts'
 import { declareRefund } from '../../../refunds/declare.ts'
 import { nameTransaction } from '../../../refunds/name-transaction.ts'
 import { prepareRefund } from '../../../refunds/prepare.ts'
@@ -97,20 +97,21 @@ function mountActs(scope: FastifyInstance, ctx: Context, rails: Rails): void {
     return await screen.actWith(await screen.touch(), 'refund.confirm', values, async (acting) => {
       await requireVouching(screen, acting, id)
       // What the passkey confirmed is the address that was shown.
-      const { claim } = await readRefund(acting.ctx, storeId, id)
-      if (claim?.address !== address) throw new Problem('claim_closed', 'Another address was named.')
-      return await confirmClaim(acting.ctx, storeId, id, { judged, code, actor: acting.actor }, ctx.now())
+      const { addressRequest } = await readRefund(acting.ctx, storeId, id)
+      if (addressRequest?.address !== address)
+        throw new Problem('address_request_closed', 'Another address was named.')
+      return await confirmAddress(acting.ctx, storeId, id, { judged, code, actor: acting.actor }, ctx.now())
     })
   })
 
   /** A link alone moves no money: confirming the address that is named with it takes a touch. */
-  scope.post(`${path}/:refundId/claim`, writing, async (request, reply) => {
+  scope.post(`${path}/:refundId/address-request`, writing, async (request, reply) => {
     const screen = openScreen(ctx, request, reply)
     const id = idOf(screen)
     const { refunds: texts } = screen.texts
     try {
       const { url, expiresAt } = await screen.act((acting) =>
-        makeClaim(acting.ctx, screen.storeId, acting.actor, id),
+        createAddressRequest(acting.ctx, screen.storeId, acting.actor, id),
       )
       const until = fill(texts.linkUntil, { time: showExactTime(screen.locale, new Date(expiresAt)) })
       return await sendSecret(screen, {

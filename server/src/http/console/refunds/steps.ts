@@ -10,13 +10,13 @@ import type { Texts } from '../texts/choose.ts'
 /** Who has to do something about a refund, and what: `sign`, `pay`, `confirm` and `link` are for the store. */
 export type Turn = keyof Texts['refunds']['turns']
 
-export function turnOf({ status, way, recipient, isCanceling, claim }: Wire): Turn {
+export function turnOf({ status, way, recipient, isCanceling, addressRequest }: Wire): Turn {
   switch (status) {
     case 'REQUESTED':
       if (isCanceling) return 'canceling'
       if (recipient !== null) return way === 'signed' ? 'sign' : 'pay'
-      if (claim?.status === 'NAMED') return 'confirm'
-      return claim?.status === 'OPEN' ? 'buyer' : 'link'
+      if (addressRequest?.status === 'NAMED') return 'confirm'
+      return addressRequest?.status === 'OPEN' ? 'buyer' : 'link'
     case 'SIGNED':
     case 'SENT':
       return 'moving'

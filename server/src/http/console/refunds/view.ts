@@ -157,10 +157,10 @@ ${renderRaw(texts.raw, withoutCode(wire))}`
 }
 
 /** The member who confirms an address gets the code from the buyer, not from this screen. */
-function withoutCode({ claim, ...wire }: Wire) {
-  if (!claim) return wire
-  const { code: _, ...shown } = claim
-  return { ...wire, claim: shown }
+function withoutCode({ addressRequest, ...wire }: Wire) {
+  if (!addressRequest) return wire
+  const { code: _, ...shown } = addressRequest
+  return { ...wire, addressRequest: shown }
 }
 
 /** What the store can do about a refund now. */
@@ -173,7 +173,7 @@ function renderActs(screen: Screen, one: One): Html | null {
   const turn = turnOf(wire)
   return html`<section class="pane stack">${turn === 'sign' && renderSigning(screen, wire)}${
     turn === 'pay' && html`${renderNaming(screen, wire)}${one.mayVouch && renderDeclaring(screen, wire)}`
-  }${wire.recipient === null && renderClaim(screen, one)}${renderCancel(screen, wire)}</section>`
+  }${wire.recipient === null && renderAddressRequest(screen, one)}${renderCancel(screen, wire)}</section>`
 }
 
 export function pathOf({ base }: Screen, { id }: Pick<Wire, 'id'>): string {
@@ -255,20 +255,21 @@ ${renderField(texts.reference, 'reference', attributes)}
 }
 
 /** For a refund without a recipient: the buyer's link, and confirming the address that the buyer named. */
-function renderClaim(screen: Screen, { wire, mayVouch }: One): Html {
+function renderAddressRequest(screen: Screen, { wire, mayVouch }: One): Html {
   const { locale } = screen
   const texts = screen.texts.refunds
-  const { claim } = wire
+  const { addressRequest } = wire
   const [path, hidden] = [pathOf(screen, wire), hiddenOf(screen, wire)]
-  const button = claim
+  const button = addressRequest
     ? html`<button class="quiet">${texts.newLink}</button>`
     : html`<button>${texts.makeLink}</button>`
-  const makeLink = html`<form method="post" action="${path}/claim">${hidden}${button}</form>`
-  if (claim?.status !== 'NAMED') {
-    const until = claim?.status === 'OPEN' && showExactTime(locale, new Date(claim.expiresAt))
+  const makeLink = html`<form method="post" action="${path}/address-request">${hidden}${button}</form>`
+  if (addressRequest?.status !== 'NAMED') {
+    const until =
+      addressRequest?.status === 'OPEN' && showExactTime(locale, new Date(addressRequest.expiresAt))
     return html`${until && html`<p>${fill(texts.linkUntil, { time: until })}</p>`}${makeLink}`
   }
-  const address = claim.address ?? ''
+  const address = addressRequest.address ?? ''
   const named = html`<div><p class="soft">${texts.named}</p>${showFours(address)}</div>`
   if (!mayVouch) return html`${named}<p>${texts.notTheirs}</p>`
   const code = { required: true, maxlength: 20, autocomplete: 'off', spellcheck: 'false' }

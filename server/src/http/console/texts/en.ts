@@ -723,7 +723,6 @@ export const en = {
     raw: 'Raw JSON',
     steps: {
       requested: { title: 'Requested', text: '{amount} of the payment {payment}' },
-      claimed: { title: 'Address named', text: 'The buyer named {address}' },
       signed: { title: 'Signed', text: 'By your wallet {wallet}' },
       sent: { title: 'Sent', text: 'In the transaction {transaction}' },
       completed: { title: 'Completed', text: '{amount} reached {address} in the transaction {transaction}' },
@@ -845,7 +844,7 @@ export const en = {
       wallet_unproven:
         'Your store has not proven that the wallet which received this money is its own. Prove it first, then refund.',
       recipient_needs_member: 'Another address than the payer’s takes a touch of your passkey.',
-      claim_closed:
+      address_request_closed:
         'That is no longer possible: an address was confirmed or named anew, or the refund is over.',
       settlement_unavailable: 'Farthing cannot send it right now. Sign again later, or send it yourself.',
       rate_limited: 'Your wallet has many refunds on their way. Try again in a moment.',

@@ -762,7 +762,6 @@ export const es: typeof en = {
     raw: 'JSON original',
     steps: {
       requested: { title: 'Solicitado', text: '{amount} del pago {payment}' },
-      claimed: { title: 'Dirección indicada', text: 'El comprador indicó {address}' },
       signed: { title: 'Firmado', text: 'Por su cartera {wallet}' },
       sent: { title: 'Enviado', text: 'En la transacción {transaction}' },
       completed: {
@@ -884,7 +883,7 @@ export const es: typeof en = {
       wallet_unproven:
         'Su tienda no ha demostrado que la cartera que recibió este dinero es suya. Demuéstrelo primero y después reembolse.',
       recipient_needs_member: 'Otra dirección que la del pagador requiere su llave de acceso.',
-      claim_closed:
+      address_request_closed:
         'Ya no es posible: una dirección se confirmó o se indicó de nuevo, o el reembolso terminó.',
       settlement_unavailable: 'Farthing no puede enviarlo ahora. Firme más tarde, o envíelo usted.',
       rate_limited: 'Su cartera tiene muchos reembolsos en camino. Inténtelo en un momento.',

@@ -190,7 +190,7 @@ export const arabic: Language = {
     stay: 'ابقَ هنا',
     checkAgain: 'تحقق من جديد',
 
-    claim: {
+    addressRequest: {
       title: 'استرداد من {store}',
       amount: 'المبلغ المُسترد',
       before: 'أجب قبل',

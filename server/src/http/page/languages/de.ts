@@ -219,7 +219,7 @@ export const german: Language = {
     stay: 'Hier bleiben',
     checkAgain: 'Erneut prüfen',
 
-    claim: {
+    addressRequest: {
       title: 'Rückzahlung von {store}',
       amount: 'Ihre Rückzahlung',
       before: 'Antworten Sie bis',

@@ -209,7 +209,7 @@ export const english: Language = {
     stay: 'Stay here',
     checkAgain: 'Check again',
 
-    claim: {
+    addressRequest: {
       title: 'Refund from {store}',
       amount: 'Your refund',
       before: 'Answer before',

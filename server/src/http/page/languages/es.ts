@@ -212,7 +212,7 @@ export const spanish: Language = {
     stay: 'Quedarme aquí',
     checkAgain: 'Comprobar de nuevo',
 
-    claim: {
+    addressRequest: {
       title: 'Reembolso de {store}',
       amount: 'Su reembolso',
       before: 'Responda antes del',

@@ -213,7 +213,7 @@ export const french: Language = {
     stay: 'Rester ici',
     checkAgain: 'Vérifier à nouveau',
 
-    claim: {
+    addressRequest: {
       title: 'Remboursement de {store}',
       amount: 'Votre remboursement',
       before: 'Répondez avant le',

@@ -116,11 +116,11 @@ type Texts = {
   readonly stay: string
   readonly checkAgain: string
 
-  readonly claim: ClaimTexts
+  readonly addressRequest: AddressRequestTexts
 }
 
 /** The page behind the link with which a store asks a buyer where a refund should go. */
-type ClaimTexts = {
+type AddressRequestTexts = {
   readonly title: string
   readonly amount: string
   readonly before: string
@@ -130,7 +130,7 @@ type ClaimTexts = {
   readonly hint: string
   readonly once: string
   readonly button: string
-  readonly mistakes: Readonly<Record<ClaimMistake, string>>
+  readonly mistakes: Readonly<Record<AddressMistake, string>>
   readonly named: Message
   readonly code: string
   readonly codeHint: string
@@ -146,7 +146,7 @@ type ClaimTexts = {
 }
 
 /** Why an address that a buyer entered was not taken. */
-export type ClaimMistake = 'empty' | 'malformed' | 'refused' | 'unavailable'
+export type AddressMistake = 'empty' | 'malformed' | 'refused' | 'unavailable'
 
 type Message = { readonly title: string; readonly text: string }
 

@@ -165,7 +165,7 @@ export const chinese: Language = {
     stay: '留在本页',
     checkAgain: '再次查看',
 
-    claim: {
+    addressRequest: {
       title: '来自 {store} 的退款',
       amount: '您的退款',
       before: '请在此时间前填写',

@@ -3,13 +3,18 @@ import { test } from 'node:test'
 import { isTurn } from '../../support/turn.ts'
 import { findFaults } from '../page/support/axe.ts'
 import { openBrowser } from '../page/support/browser.ts'
-import { type ClaimStateName, claimStates, openClaimShop, openClaimState } from './support/states.ts'
+import {
+  type AddressRequestStateName,
+  addressRequestStates,
+  openAddressRequestShop,
+  openAddressRequestState,
+} from './support/states.ts'
 
 const browser = await openBrowser()
-const shop = await openClaimShop()
+const shop = await openAddressRequestShop()
 
 test('a buyer whose browser runs no script names an address and gets a code', async () => {
-  const page = await openClaimState(browser, shop, 'named', {
+  const page = await openAddressRequestState(browser, shop, 'named', {
     lang: 'en',
     context: { javaScriptEnabled: false },
   })
@@ -23,11 +28,11 @@ for (const [lang, direction] of [
   ['en', 'ltr'],
   ['ar', 'rtl'],
 ] as const) {
-  for (const [place, name] of (Object.keys(claimStates) as ClaimStateName[]).entries()) {
+  for (const [place, name] of (Object.keys(addressRequestStates) as AddressRequestStateName[]).entries()) {
     // In the gate every state comes in each of the two languages with one of four commits.
     if (!isTurn(place + (lang === 'ar' ? 2 : 0), 4)) continue
-    test(`the claim page (${name}, ${lang}) passes the axe checks, light and dark, and fits 320 px`, async () => {
-      const page = await openClaimState(browser, shop, name, { lang })
+    test(`the addressRequest page (${name}, ${lang}) passes the axe checks, light and dark, and fits 320 px`, async () => {
+      const page = await openAddressRequestState(browser, shop, name, { lang })
       assert.equal(await page.evaluate('document.documentElement.dir'), direction)
       assert.deepEqual(await findFaults(page), [])
       await page.context().close()

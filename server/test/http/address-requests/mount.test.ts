@@ -1,9 +1,9 @@
-/** Claim links as buyers, strangers with the link, and other sites use them. */
+/** AddressRequest links as buyers, strangers with the link, and other sites use them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { confirmAddress, judgeNamed } from '../../../src/refunds/address-requests/confirm.ts'
+import { createAddressRequest } from '../../../src/refunds/address-requests/create.ts'
 import { cancelRefund } from '../../../src/refunds/cancel.ts'
-import { confirmClaim, judgeNamed } from '../../../src/refunds/claims/confirm.ts'
-import { makeClaim } from '../../../src/refunds/claims/make.ts'
 import { readRefund } from '../../../src/refunds/read.ts'
 import {
   assertRefuses,
@@ -33,7 +33,7 @@ let visitors = 0
 async function ask() {
   const paymentId = await receiveByHand(farthing, { asset: usdc, payTo: wallets[0] })
   const { id } = await refund(farthing, storeId, paymentId, {}, key)
-  const { url } = await makeClaim(ctx, storeId, key, id)
+  const { url } = await createAddressRequest(ctx, storeId, key, id)
   return {
     id,
     url,
@@ -42,9 +42,9 @@ async function ask() {
   }
 }
 
-const claimOf = async (id: string) => (await readRefund(ctx, storeId, id)).claim
+const addressRequestOf = async (id: string) => (await readRefund(ctx, storeId, id)).addressRequest
 const confirm = async (id: string, code: string) =>
-  await confirmClaim(
+  await confirmAddress(
     ctx,
     storeId,
     id,
@@ -61,9 +61,9 @@ test('a buyer opens the link, names an address once, and the store confirms it w
   const named = await visitor.name(`  ${address}\n`)
   assert.equal(stateIn(named), 'named')
   const code = codeIn(named) ?? assert.fail('the page shows no code')
-  assert.deepEqual(await claimOf(id), {
+  assert.deepEqual(await addressRequestOf(id), {
     status: 'NAMED',
-    expiresAt: (await claimOf(id))?.expiresAt,
+    expiresAt: (await addressRequestOf(id))?.expiresAt,
     address,
     code,
   })
@@ -72,7 +72,7 @@ test('a buyer opens the link, names an address once, and the store confirms it w
 
   await assertRefuses(confirm(id, 'AAAA-AAAA'), 'invalid_request', /not the code/)
   await assertRefuses(
-    confirmClaim(
+    confirmAddress(
       ctx,
       storeId,
       id,
@@ -83,12 +83,15 @@ test('a buyer opens the link, names an address once, and the store confirms it w
   )
   const confirmed = await confirm(id, ` ${code.replace('-', ' ').toLowerCase()}`)
   assert.equal(confirmed.recipient, address)
-  assert.equal(confirmed.claim?.status, 'CONFIRMED')
+  assert.equal(confirmed.addressRequest?.status, 'CONFIRMED')
   assert.equal((await confirm(id, code)).recipient, address, 'confirming twice is confirming once')
   assert.equal(stateIn(await visitor.open(url)), 'confirmed')
-  const told = (await shop.events()).filter(({ type }) => type === 'refund.claimed')
+  const told = (await shop.events()).filter(({ type }) => type === 'refund.address_updated')
   assert.deepEqual(
-    told.map(({ actor, data }) => [actor?.type ?? null, 'refund' in data && data.refund.claim?.status]),
+    told.map(({ actor, data }) => [
+      actor?.type ?? null,
+      'refund' in data && data.refund.addressRequest?.status,
+    ]),
     [
       [null, 'NAMED'],
       ['member', 'CONFIRMED'],
@@ -104,12 +107,15 @@ test('the token leaves the URL at once, no page sends a referrer, and the databa
   assert.equal(answer.headers['referrer-policy'], 'no-referrer')
   assert.equal(answer.headers['cache-control'], 'no-store')
   const [cookie = ''] = [answer.headers['set-cookie'] ?? []].flat()
-  assert.match(cookie, /^__Host-claim-rf_\w+=[\w-]{43}\.[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure; /)
+  assert.match(
+    cookie,
+    /^__Host-address-request-rf_\w+=[\w-]{43}\.[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure; /,
+  )
   const page = await visitor.follow(answer)
   assert.equal(page.headers['referrer-policy'], 'no-referrer')
   const secret = token.slice('00_'.length)
   assert(!page.body.includes(secret) && !page.body.includes('<script'))
-  const rows = await ctx.db.query<{ row: string }>('select m::text as row from refund_claims m')
+  const rows = await ctx.db.query<{ row: string }>('select m::text as row from address_requests m')
   assert(rows.length > 0 && !rows.some(({ row }) => row.includes(secret)))
 })
 
@@ -126,13 +132,17 @@ test('whoever opens a used link in another browser is told so and sees neither a
     assert.match(page.body, /If that wasn’t you, tell/)
   }
   // The buyer has no code to give, and tells the store, which makes another link.
-  const { url: second } = await makeClaim(ctx, storeId, member, id)
+  const { url: second } = await createAddressRequest(ctx, storeId, member, id)
   assert.equal((await thief.open(url)).statusCode, 404, 'the link before does not work any more')
   assert.equal(stateIn(await buyer.open(second)), 'open')
   const right = await buyer.name(address)
   await assertRefuses(confirm(id, code), 'invalid_request', /not the code/)
   assert.equal((await confirm(id, codeIn(right) ?? '')).recipient, address)
-  await assertRefuses(makeClaim(ctx, storeId, member, id), 'claim_closed', /recipient already/)
+  await assertRefuses(
+    createAddressRequest(ctx, storeId, member, id),
+    'address_request_closed',
+    /recipient already/,
+  )
 })
 
 test('of twenty browsers that name an address at the same moment one is taken', async () => {
@@ -142,7 +152,7 @@ test('of twenty browsers that name an address at the same moment one is taken', 
   const pages = await Promise.all(rivals.map((rival) => rival.name(address)))
   assert.deepEqual(pages.map(stateIn).sort(), ['named', ...Array(19).fill('used')])
   const events = (await shop.events()).filter(
-    ({ type, data }) => type === 'refund.claimed' && 'refund' in data && data.refund.id === id,
+    ({ type, data }) => type === 'refund.address_updated' && 'refund' in data && data.refund.id === id,
   )
   assert.equal(events.length, 1)
 })
@@ -157,7 +167,7 @@ test('a form that is sent again, or with another address, changes nothing', asyn
     const page = await visitor.follow(await visitor.request('POST', action, again))
     assert.equal(codeIn(page), codeIn(first))
   }
-  assert.equal((await claimOf(id))?.address, address)
+  assert.equal((await addressRequestOf(id))?.address, address)
 })
 
 test('a wrong, shortened or foreign token opens nothing, and the page’s URL alone opens nothing either', async () => {
@@ -173,7 +183,7 @@ test('a wrong, shortened or foreign token opens nothing, and the page’s URL al
   // The token of another refund in this one's cookie.
   await visitor.open(elsewhere.url)
   const [stolen = ''] = visitor.cookies.values()
-  visitor.cookies.set(`__Host-claim-${id}`, stolen)
+  visitor.cookies.set(`__Host-address-request-${id}`, stolen)
   assert.equal((await visitor.request('GET', `/c/refund/${id}`)).statusCode, 404)
 })
 
@@ -191,7 +201,7 @@ test('another site cannot name an address for a buyer who has the link open', as
     payload.replace(/formToken=.{16}/, 'formToken=AAAAAAAAAAAAAAAA'),
   )
   assert.equal(forged.statusCode, 403)
-  assert.equal((await claimOf(id))?.status, 'OPEN')
+  assert.equal((await addressRequestOf(id))?.status, 'OPEN')
 })
 
 test('addresses that cannot receive are refused in words, and the buyer can correct them', async () => {
@@ -221,21 +231,21 @@ test('an expired link takes no address, a remade one lives on, and a canceled re
   await visitor.open(url)
   const form = visitor.fill(address)
   await ctx.db.query(
-    "update refund_claims set expires_at = clock() - interval '1 second' where refund_id = $1",
+    "update address_requests set expires_at = clock() - interval '1 second' where refund_id = $1",
     [id],
   )
   const page = await visitor.follow(await visitor.request('POST', form.action, form.payload))
   assert.equal(stateIn(page), 'expired')
-  assert.equal((await claimOf(id))?.status, 'EXPIRED')
-  const { url: second, expiresAt } = await makeClaim(ctx, storeId, member, id)
+  assert.equal((await addressRequestOf(id))?.status, 'EXPIRED')
+  const { url: second, expiresAt } = await createAddressRequest(ctx, storeId, member, id)
   assert(Math.abs(Date.parse(expiresAt) - Date.now() - 14 * 86_400_000) < 60_000)
   assert.equal(stateIn(await visitor.open(second)), 'open')
   const open = visitor.fill(address)
   await cancelRefund(ctx, storeId, member, id, ctx.now())
   const canceled = await visitor.follow(await visitor.request('POST', open.action, open.payload))
   assert.equal(stateIn(canceled), 'canceled')
-  assert.equal((await claimOf(id))?.address, undefined)
-  await assertRefuses(makeClaim(ctx, storeId, member, id), 'claim_closed', /CANCELED/)
+  assert.equal((await addressRequestOf(id))?.address, undefined)
+  await assertRefuses(createAddressRequest(ctx, storeId, member, id), 'address_request_closed', /CANCELED/)
 })
 
 test('a link cannot be made or confirmed for another store’s refund', async () => {
@@ -243,10 +253,10 @@ test('a link cannot be made or confirmed for another store’s refund', async ()
   await visitor.open(url)
   const code = codeIn(await visitor.name(address)) ?? ''
   const neighbour = await openStore(farthing)
-  await assertRefuses(makeClaim(ctx, neighbour.store.id, member, id), 'not_found')
+  await assertRefuses(createAddressRequest(ctx, neighbour.store.id, member, id), 'not_found')
   await assertRefuses(judgeNamed(ctx, neighbour.store.id, id), 'not_found')
   await assertRefuses(
-    confirmClaim(
+    confirmAddress(
       ctx,
       neighbour.store.id,
       id,

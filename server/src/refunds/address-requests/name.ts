@@ -5,10 +5,10 @@ import { hashToken } from '../../members/token.ts'
 import { changeRefund } from '../change.ts'
 import { judgeRecipient } from '../recipient.ts'
 import { lockRefund } from '../rows.ts'
-import { newCode } from './claim.ts'
-import { type Opened, readClaim, stateOf } from './open.ts'
+import { newCode } from './address-request.ts'
+import { type Opened, readAddressRequest, stateOf } from './open.ts'
 
-/** `closed`: the link is no longer open; `readClaim` says why. */
+/** `closed`: the link is no longer open; `readAddressRequest` says why. */
 export type NameOutcome = 'named' | 'closed' | 'malformed' | 'refused'
 
 /**
@@ -22,18 +22,18 @@ export async function nameAddress(
   text: string,
   now: Date,
 ): Promise<NameOutcome> {
-  const view = await readClaim(ctx, refundId, opened)
+  const view = await readAddressRequest(ctx, refundId, opened)
   if (view?.state !== 'open') return 'closed'
   const { id, storeId } = view.refund
   const judged = await judgeRecipient(ctx, storeId, view.refund, text)
   if ('refusal' in judged) return judged.refusal
   return await ctx.db.transaction(async (tx) => {
     const refund = await lockRefund(tx, storeId, id)
-    if (!refund?.claim || refund.status !== 'REQUESTED' || refund.recipient !== null) return 'closed'
-    if (stateOf(refund, refund.claim, opened.secret) !== 'open') return 'closed'
+    if (!refund?.addressRequest || refund.status !== 'REQUESTED' || refund.recipient !== null) return 'closed'
+    if (stateOf(refund, refund.addressRequest, opened.secret) !== 'open') return 'closed'
     const named = { address: judged.recipient, code: newCode(), browserHash: hashToken(opened.secret) }
     if (!(await writeNamed(tx, id, hashToken(opened.token), named))) return 'closed'
-    await changeRefund(ctx, tx, refund, {}, { actor: null, now, event: 'refund.claimed' })
+    await changeRefund(ctx, tx, refund, {}, { actor: null, now, event: 'refund.address_updated' })
     return 'named'
   })
 }
@@ -46,7 +46,7 @@ async function writeNamed(
   named: { readonly address: string; readonly code: string; readonly browserHash: Buffer },
 ): Promise<boolean> {
   const rows = await tx.query(
-    `update refund_claims set address = $3, code = $4, browser_hash = $5, named_at = clock()
+    `update address_requests set address = $3, code = $4, browser_hash = $5, named_at = clock()
      where refund_id = $1 and token_hash = $2 and address is null and expires_at > clock() returning refund_id`,
     [refundId, tokenHash, named.address, named.code, named.browserHash],
   )

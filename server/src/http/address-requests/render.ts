@@ -1,11 +1,11 @@
 import { toShown } from '../../chains/families.ts'
 import { formTokenOf } from '../../members/token.ts'
 import { unitsToText } from '../../money.ts'
-import { showCode } from '../../refunds/claims/claim.ts'
-import type { ClaimView, Opened } from '../../refunds/claims/open.ts'
+import { showCode } from '../../refunds/address-requests/address-request.ts'
+import type { AddressRequestView, Opened } from '../../refunds/address-requests/open.ts'
 import { type Document, type Place, renderDocument } from '../page/document.ts'
 import { fill, type Html, html, plain } from '../page/html.ts'
-import type { ClaimMistake, Language } from '../page/languages/language.ts'
+import type { AddressMistake, Language } from '../page/languages/language.ts'
 import { renderMessage, renderTransaction } from '../page/parts/outcome.ts'
 import {
   bdi,
@@ -19,31 +19,31 @@ import {
 } from '../page/parts/summary.ts'
 
 /** An address that was not taken, as it was typed. */
-type Mistaken = { readonly mistake: ClaimMistake; readonly text: string }
+type Mistaken = { readonly mistake: AddressMistake; readonly text: string }
 
-/** What the page of a claim is rendered from. */
-export type ClaimPage = {
+/** What the page of an address request is rendered from. */
+export type AddressRequestPage = {
   readonly place: Place
   readonly language: Language
-  readonly view: ClaimView
+  readonly view: AddressRequestView
   readonly opened: Opened
   readonly mistaken: Mistaken | null
 }
 
 /** The page on which a buyer says where a refund should go, in every state. It has no script. */
-export function renderClaim(page: ClaimPage): Document {
+export function renderAddressRequest(page: AddressRequestPage): Document {
   const { place, language, mistaken } = page
-  const { refund, claim, store, state } = page.view
+  const { refund, addressRequest, store, state } = page.view
   const { texts, tag } = language
   const { symbol, decimals, name } = describeOption(refund)
   const amount = unitsToText(refund.amount, decimals)
   const parts = { store: bdi(store.name), amount: bdi(amount), asset: bdi(symbol), network: bdi(name) }
-  const help = fill(texts.claim.help, { refund: html`<code>${refund.id}</code>` })
-  const main = html`<main data-claim="${state}">
+  const help = fill(texts.addressRequest.help, { refund: html`<code>${refund.id}</code>` })
+  const main = html`<main data-address-request="${state}">
 <section class="head">
-<div class="store">${renderInitial(store.name)}<h1>${fill(texts.claim.title, parts)}</h1></div>
+<div class="store">${renderInitial(store.name)}<h1>${fill(texts.addressRequest.title, parts)}</h1></div>
 ${store.mode === 'test' && html`<p class="badge">${texts.testMode}</p>`}
-<p class="due">${texts.claim.amount}</p>
+<p class="due">${texts.addressRequest.amount}</p>
 <p class="price${sizeOf(amount)}"><bdi><b>${amount}</b> <span>${symbol}</span></bdi></p>
 <p class="on">${fill(texts.onNetwork, parts)}</p>
 </section>
@@ -54,14 +54,14 @@ ${renderState(page, parts)}
 <dl>
 ${refund.orderId !== null && renderFact(texts.order, bdi(refund.orderId))}
 ${refund.reason !== null && renderFact(texts.description, bdi(refund.reason))}
-${state === 'open' && renderFact(texts.claim.before, renderTime(claim.expiresAt, tag))}
+${state === 'open' && renderFact(texts.addressRequest.before, renderTime(addressRequest.expiresAt, tag))}
 </dl>
 <p class="help">${help}${renderContact(store, refund.id)}</p>
 </section>
 </main>`
   return renderDocument(place, language, {
     status: mistaken === null ? 200 : mistaken.mistake === 'unavailable' ? 503 : 422,
-    title: texts.claim.title.replace('{store}', () => plain(store.name)),
+    title: texts.addressRequest.title.replace('{store}', () => plain(store.name)),
     accentColor: store.accentColor,
     main,
     languageLinks,
@@ -69,9 +69,13 @@ ${state === 'open' && renderFact(texts.claim.before, renderTime(claim.expiresAt,
   })
 }
 
-/** Instead of a claim: the link is not known, or this browser has not opened it. */
-export function renderNoClaim(place: Place, language: Language, message: 'unknown' | 'elsewhere'): Document {
-  const said = language.texts.claim[message]
+/** Instead of an address request: the link is not known, or this browser has not opened it. */
+export function renderNoAddressRequest(
+  place: Place,
+  language: Language,
+  message: 'unknown' | 'elsewhere',
+): Document {
+  const said = language.texts.addressRequest[message]
   return renderDocument(place, language, {
     status: message === 'unknown' ? 404 : 403,
     title: said.title,
@@ -88,15 +92,16 @@ function languageLinks(tag: string): string {
 
 type Parts = Readonly<Record<'store' | 'amount' | 'asset' | 'network', Html>>
 
-function renderState(page: ClaimPage, parts: Parts): Html {
-  const { refund, claim, state } = page.view
-  const texts = page.language.texts.claim
-  const address = claim.named && renderNamed(texts.address, toShown(refund.network, claim.named.address))
+function renderState(page: AddressRequestPage, parts: Parts): Html {
+  const { refund, addressRequest, state } = page.view
+  const texts = page.language.texts.addressRequest
+  const address =
+    addressRequest.named && renderNamed(texts.address, toShown(refund.network, addressRequest.named.address))
   switch (state) {
     case 'open':
       return renderForm(page, parts)
     case 'named': {
-      const code = showCode(claim.named?.code ?? '')
+      const code = showCode(addressRequest.named?.code ?? '')
       const more = html`<p class="code"><span id="code">${texts.code}</span>
 <strong aria-labelledby="code" dir="ltr">${code}</strong></p>
 <p class="hint">${texts.codeHint}</p>
@@ -122,7 +127,7 @@ function renderSaid(
   parts: Parts,
   more: Html | null,
 ): Html {
-  return html`<section class="outcome ${mood ?? ''} claim" aria-labelledby="status">
+  return html`<section class="outcome ${mood ?? ''} address-request" aria-labelledby="status">
 ${mood && html`<span class="sign" aria-hidden="true"></span>`}
 <h2 id="status">${title}</h2>
 <p>${fill(text, parts)}</p>
@@ -134,20 +139,20 @@ function renderNamed(label: string, address: string): Html {
   return html`<dl>${renderFact(label, renderAddress(address))}</dl>`
 }
 
-function renderReturned({ language: { texts }, view: { refund } }: ClaimPage): Html | null {
+function renderReturned({ language: { texts }, view: { refund } }: AddressRequestPage): Html | null {
   if (refund.transaction === null) return null
   const transaction = renderTransaction(refund.network, refund.transaction)
   return html`<dl>${renderFact(texts.transaction, transaction)}</dl>`
 }
 
 /** The server checks the address and answers in the page's language, unlike the browser's own check. */
-function renderForm({ place, language, view, opened, mistaken }: ClaimPage, parts: Parts): Html {
-  const texts = language.texts.claim
+function renderForm({ place, language, view, opened, mistaken }: AddressRequestPage, parts: Parts): Html {
+  const texts = language.texts.addressRequest
   const action = `${place.path}/refund/${view.refund.id}?lang=${language.tag}`
   const mistake = mistaken && fill(texts.mistakes[mistaken.mistake], parts)
   const described = mistaken ? 'mistake hint' : 'hint'
   const invalid = mistaken && html` aria-invalid="true"`
-  return html`<form class="claim" method="post" action="${action}" novalidate>
+  return html`<form class="address-request" method="post" action="${action}" novalidate>
 <h2 id="status">${texts.ask.title}</h2>
 <p class="about">${fill(texts.ask.text, parts)}</p>
 ${mistake && html`<p class="notice" role="alert" id="mistake">${mistake}</p>`}

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { confirmAddress, judgeNamed } from '../../../../src/refunds/address-requests/confirm.ts'
+import { createAddressRequest } from '../../../../src/refunds/address-requests/create.ts'
 import { cancelRefund } from '../../../../src/refunds/cancel.ts'
-import { confirmClaim, judgeNamed } from '../../../../src/refunds/claims/confirm.ts'
-import { makeClaim } from '../../../../src/refunds/claims/make.ts'
 import { readRefund } from '../../../../src/refunds/read.ts'
 import { updateStore } from '../../../../src/stores/update.ts'
 import { member, proveWallets, receiveByHand, refund } from '../../../refunds/support/refunds.ts'
@@ -11,10 +11,10 @@ import { operator } from '../../../support/operator.ts'
 import { patienceMs } from '../../../support/patience.ts'
 import { openStore, wallets } from '../../../support/store.ts'
 
-export type ClaimShop = Awaited<ReturnType<typeof openClaimShop>>
+export type AddressRequestShop = Awaited<ReturnType<typeof openAddressRequestShop>>
 
-/** A store whose claim pages a browser can open. */
-export async function openClaimShop() {
+/** A store whose addressRequest pages a browser can open. */
+export async function openAddressRequestShop() {
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   const farthing = await openTestApp({ CHECKOUT_PAGE_URL: `${origin}/pay`, BASE_URL: origin })
@@ -29,7 +29,7 @@ export async function openClaimShop() {
 const address = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
 
 /** Every state in which a buyer can see the page, and how to get there. */
-export const claimStates = {
+export const addressRequestStates = {
   open: async (scene) => await scene.open(),
   mistaken: async (scene) => await scene.name(await scene.open(), '0x90F79bf6EB2c4f8'),
   named: async (scene) => await scene.name(await scene.open(), address),
@@ -55,7 +55,7 @@ export const claimStates = {
     return await scene.open()
   },
   expired: async (scene) => {
-    await scene.shop.ctx.db.query('update refund_claims set expires_at = clock() where refund_id = $1', [
+    await scene.shop.ctx.db.query('update address_requests set expires_at = clock() where refund_id = $1', [
       scene.id,
     ])
     return await scene.open()
@@ -68,10 +68,10 @@ export const claimStates = {
   elsewhere: async (scene) => await scene.open(`${scene.shop.origin}/pay/refund/${scene.id}`),
 } satisfies Record<string, (scene: Scene) => Promise<Page>>
 
-export type ClaimStateName = keyof typeof claimStates
+export type AddressRequestStateName = keyof typeof addressRequestStates
 
 type Scene = {
-  readonly shop: ClaimShop
+  readonly shop: AddressRequestShop
   readonly id: string
   readonly url: string
   /** Opens the link in a browser of its own. */
@@ -81,10 +81,10 @@ type Scene = {
 }
 
 /** Opens a page in a state, without script, in its own browser context. Close the page's context afterwards. */
-export async function openClaimState(
+export async function openAddressRequestState(
   browser: Browser,
-  shop: ClaimShop,
-  name: ClaimStateName,
+  shop: AddressRequestShop,
+  name: AddressRequestStateName,
   options: { readonly lang: string; readonly context?: BrowserContextOptions },
 ): Promise<Page> {
   const paymentId = await receiveByHand(shop, {
@@ -95,8 +95,8 @@ export async function openClaimState(
   const { id } = await refund(shop, shop.store.id, paymentId, {
     reason: 'Two of the four chairs were sold out.',
   })
-  const { url } = await makeClaim(shop.ctx, shop.store.id, member, id)
-  return await claimStates[name]({
+  const { url } = await createAddressRequest(shop.ctx, shop.store.id, member, id)
+  return await addressRequestStates[name]({
     shop,
     id,
     url,
@@ -109,17 +109,21 @@ export async function openClaimState(
     },
     async name(page, text) {
       await page.locator('#address').fill(text)
-      await page.locator('form.claim button').click()
-      await page.locator('#mistake, main:not([data-claim=open])').first().waitFor()
+      await page.locator('form.address-request button').click()
+      await page.locator('#mistake, main:not([data-address-request=open])').first().waitFor()
       return page
     },
     async confirm() {
-      const { claim } = await readRefund(shop.ctx, shop.store.id, id)
-      await confirmClaim(
+      const { addressRequest } = await readRefund(shop.ctx, shop.store.id, id)
+      await confirmAddress(
         shop.ctx,
         shop.store.id,
         id,
-        { judged: await judgeNamed(shop.ctx, shop.store.id, id), code: claim?.code ?? '', actor: member },
+        {
+          judged: await judgeNamed(shop.ctx, shop.store.id, id),
+          code: addressRequest?.code ?? '',
+          actor: member,
+        },
         shop.ctx.now(),
       )
     },

@@ -7,7 +7,7 @@ import { changeRefund } from '../change.ts'
 import { requireRecipient } from '../recipient.ts'
 import { toWire } from '../refund.ts'
 import { findRefund, lockRefund } from '../rows.ts'
-import { readCode } from './claim.ts'
+import { readCode } from './address-request.ts'
 
 /**
  * Judges the address that the buyer named once more: since then it may have been registered or blocked. Returns it in
@@ -16,8 +16,9 @@ import { readCode } from './claim.ts'
 export async function judgeNamed(ctx: Context, storeId: StoreId, refundId: string): Promise<string> {
   const found = isId('rf', refundId) ? await findRefund(ctx.db, storeId, refundId) : null
   if (!found) throw new Problem('not_found', 'No such refund.')
-  if (!found.claim?.named) throw new Problem('claim_closed', 'The buyer has not named an address.')
-  return await requireRecipient(ctx, storeId, found, found.claim.named.address)
+  if (!found.addressRequest?.named)
+    throw new Problem('address_request_closed', 'The buyer has not named an address.')
+  return await requireRecipient(ctx, storeId, found, found.addressRequest.named.address)
 }
 
 /**
@@ -25,7 +26,7 @@ export async function judgeNamed(ctx: Context, storeId: StoreId, refundId: strin
  * `judgeNamed`. The address becomes the refund's recipient for good. Each named address has a code of its own, so a code
  * from before a new link is refused.
  */
-export async function confirmClaim(
+export async function confirmAddress(
   ctx: Context,
   storeId: StoreId,
   refundId: string,
@@ -37,22 +38,23 @@ export async function confirmClaim(
   return await ctx.db.transaction(async (tx) => {
     const refund = isId('rf', refundId) ? await lockRefund(tx, storeId, refundId) : null
     if (!refund) throw new Problem('not_found', 'No such refund.')
-    if (!refund.claim?.named) throw new Problem('claim_closed', 'The buyer has not named an address.')
-    if (refund.claim.named.code !== readCode(code))
+    if (!refund.addressRequest?.named)
+      throw new Problem('address_request_closed', 'The buyer has not named an address.')
+    if (refund.addressRequest.named.code !== readCode(code))
       throw invalid({
         pointer: '/code',
         code: 'code',
         detail:
           'This is not the code of the address that was named. Ask the buyer for the code on their page.',
       })
-    if (refund.claim.isConfirmed) return toWire(refund)
-    if (refund.claim.named.address !== judged || refund.status !== 'REQUESTED')
-      throw new Problem('claim_closed', `The refund is ${refund.status}.`)
+    if (refund.addressRequest.isConfirmed) return toWire(refund)
+    if (refund.addressRequest.named.address !== judged || refund.status !== 'REQUESTED')
+      throw new Problem('address_request_closed', `The refund is ${refund.status}.`)
     const isOpen = refund.recipient === null && refund.cancelAskedAt === null
-    const { address, code: named } = refund.claim.named
+    const { address, code: named } = refund.addressRequest.named
     if (!isOpen || !(await writeConfirmed(tx, refund.id, named, actor)))
-      throw new Problem('claim_closed', 'The refund is being canceled, or has a recipient already.')
-    const by = { actor, now, event: 'refund.claimed' } as const
+      throw new Problem('address_request_closed', 'The refund is being canceled, or has a recipient already.')
+    const by = { actor, now, event: 'refund.address_updated' } as const
     return toWire(await changeRefund(ctx, tx, refund, { recipient: address }, by))
   })
 }
@@ -65,7 +67,7 @@ async function writeConfirmed(
   actor: Actor,
 ): Promise<boolean> {
   const rows = await tx.query(
-    `update refund_claims set confirmed_at = clock(), confirmed_by = $3
+    `update address_requests set confirmed_at = clock(), confirmed_by = $3
      where refund_id = $1 and code = $2 and confirmed_at is null returning refund_id`,
     [refundId, code, JSON.stringify(actor)],
   )

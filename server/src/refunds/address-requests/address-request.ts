@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import type { RefundClaim } from '@farthing/sdk'
+import type { AddressRequest as Wire } from '@farthing/sdk'
 import { toShown } from '../../chains/families.ts'
 import { isToken } from '../../members/token.ts'
 
@@ -11,7 +11,7 @@ import { isToken } from '../../members/token.ts'
  * it. No other browser shows the code, not even with the link. So if somebody else uses the link first, the buyer is told
  * so and has no code to give. Until an address is confirmed, a new link replaces the link, the address and the code.
  */
-export type Claim = {
+export type AddressRequest = {
   readonly expiresAt: Date
   readonly isExpired: boolean
   readonly named: {
@@ -24,7 +24,7 @@ export type Claim = {
 }
 
 /** Long enough for a buyer on holiday. */
-export const claimDays = 14
+export const linkDays = 14
 
 /** The end of a link's path: the cell, for the proxy, and the token. */
 export function toLinkKey(cell: string, token: string): string {
@@ -56,10 +56,10 @@ export function readCode(text: string): string {
   return text.replace(/[\s-]/g, '').toUpperCase()
 }
 
-export function claimToWire(
+export function addressRequestToWire(
   network: string,
-  { expiresAt, isExpired, named, isConfirmed }: Claim,
-): RefundClaim {
+  { expiresAt, isExpired, named, isConfirmed }: AddressRequest,
+): Wire {
   const open = isExpired ? 'EXPIRED' : 'OPEN'
   return {
     status: isConfirmed ? 'CONFIRMED' : named ? 'NAMED' : open,

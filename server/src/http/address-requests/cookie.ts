@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import type { RefundId } from '../../ids.ts'
 import { isToken, newToken } from '../../members/token.ts'
-import type { Opened } from '../../refunds/claims/open.ts'
+import type { Opened } from '../../refunds/address-requests/open.ts'
 import { readCookie, readCookies } from '../cookies.ts'
 
 /** The link lives 14 days; after that the buyer may still come back to see the code, and whether the money was sent. */
@@ -50,7 +50,7 @@ function cookie(ctx: Context, name: string, value: string, seconds: number): str
 
 /** With the prefix, browsers take the cookie only from this very host over https. */
 function nameOf(ctx: Context, refundId: string): string {
-  return `${isSecure(ctx) ? '__Host-' : ''}claim-${refundId}`
+  return `${isSecure(ctx) ? '__Host-' : ''}address-request-${refundId}`
 }
 
 function isSecure(ctx: Context): boolean {

@@ -3,9 +3,9 @@ import type { Context } from '../../context.ts'
 import { isId } from '../../ids.ts'
 import { isFormToken } from '../../members/token.ts'
 import { Problem, wrongCell } from '../../problems.ts'
-import { parseLinkKey } from '../../refunds/claims/claim.ts'
-import { nameAddress } from '../../refunds/claims/name.ts'
-import { openClaim, readClaim } from '../../refunds/claims/open.ts'
+import { parseLinkKey } from '../../refunds/address-requests/address-request.ts'
+import { nameAddress } from '../../refunds/address-requests/name.ts'
+import { findLinked, readAddressRequest } from '../../refunds/address-requests/open.ts'
 import { fieldOf, refuseCrossSite, takeForms } from '../buyer/form.ts'
 import { addressBucket, openLimiter } from '../limits.ts'
 import { prefersPage } from '../page/accept.ts'
@@ -13,10 +13,10 @@ import { openAssets } from '../page/assets.ts'
 import { sendCompressed } from '../page/compress.ts'
 import type { Document, Place } from '../page/document.ts'
 import { chooseLanguage } from '../page/languages/choose.ts'
-import type { ClaimMistake, Language } from '../page/languages/language.ts'
+import type { AddressMistake, Language } from '../page/languages/language.ts'
 import { renderUnavailable } from '../page/render.ts'
 import { keepOpened, readOpened } from './cookie.ts'
-import { renderClaim, renderNoClaim } from './render.ts'
+import { renderAddressRequest, renderNoAddressRequest } from './render.ts'
 
 /** Each asks every node. */
 const namesPerSecond = 2
@@ -25,15 +25,15 @@ const namesPerHour = 20
 const hourSeconds = 3_600
 
 /**
- * The page behind a claim link. The link's token is in its path, so opening it answers with a cookie and leads to a URL
+ * The page behind the link of an address request. The link's token is in its path, so opening it answers with a cookie and leads to a URL
  * without the token, from which no referrer is sent: the token is in no history entry that stays open, no screenshot and
  * no link that is followed from there. Opening changes nothing, because mail programs and chats open links too.
  */
-export function mountClaims(app: FastifyInstance, ctx: Context, path: string): void {
+export function mountAddressRequests(app: FastifyInstance, ctx: Context, path: string): void {
   const { checkoutPageUrl: url, cell } = ctx.config
   const place: Place = { url, path, assets: openAssets(), cell }
-  const perAddress = openLimiter('claim', namesPerSecond, ctx.now)
-  const perRefund = openLimiter('claim', namesPerHour, ctx.now, hourSeconds)
+  const perAddress = openLimiter('address-request', namesPerSecond, ctx.now)
+  const perRefund = openLimiter('address-request', namesPerHour, ctx.now, hourSeconds)
   void app.register(async (scope) => {
     takeForms(scope)
     scope.addHook('onSend', async (request, reply, payload) => {
@@ -52,16 +52,16 @@ export function mountClaims(app: FastifyInstance, ctx: Context, path: string): v
       if (link) {
         const { cell, token } = link
         if (cell !== ctx.config.cell) throw wrongCell('The link', cell, ctx.config.cell)
-        const refundId = await openClaim(ctx, token)
-        if (!refundId) return send(request, reply, renderNoClaim(place, language, 'unknown'))
+        const refundId = await findLinked(ctx, token)
+        if (!refundId) return send(request, reply, renderNoAddressRequest(place, language, 'unknown'))
         keepOpened(ctx, request, reply, refundId, token)
         return lead(request, reply, path, refundId)
       }
       const opened = readOpened(ctx, request, key)
-      if (!opened) return send(request, reply, renderNoClaim(place, language, noCookie(key)))
-      const view = await readClaim(ctx, key, opened)
-      if (!view) return send(request, reply, renderNoClaim(place, language, 'unknown'))
-      return send(request, reply, renderClaim({ place, language, view, opened, mistaken: null }))
+      if (!opened) return send(request, reply, renderNoAddressRequest(place, language, noCookie(key)))
+      const view = await readAddressRequest(ctx, key, opened)
+      if (!view) return send(request, reply, renderNoAddressRequest(place, language, 'unknown'))
+      return send(request, reply, renderAddressRequest({ place, language, view, opened, mistaken: null }))
     })
 
     scope.post(`${path}/refund/:key`, async (request, reply) => {
@@ -69,16 +69,16 @@ export function mountClaims(app: FastifyInstance, ctx: Context, path: string): v
       const { key } = request.params as { key: string }
       const language = languageOf(request)
       const opened = readOpened(ctx, request, key)
-      if (!opened) return send(request, reply, renderNoClaim(place, language, noCookie(key)))
+      if (!opened) return send(request, reply, renderNoAddressRequest(place, language, noCookie(key)))
       if (!isFormToken(opened.secret, fieldOf(request, 'formToken')))
         throw new Problem('cross_site', 'The page is too old. Reload it.')
       const text = (fieldOf(request, 'address') ?? '').trim()
       const outcome = await name(request, key, opened, text)
       if (outcome === 'named' || outcome === 'closed') return lead(request, reply, path, key)
-      const view = await readClaim(ctx, key, opened)
-      if (!view) return send(request, reply, renderNoClaim(place, language, 'unknown'))
+      const view = await readAddressRequest(ctx, key, opened)
+      if (!view) return send(request, reply, renderNoAddressRequest(place, language, 'unknown'))
       const mistaken = { mistake: outcome, text }
-      return send(request, reply, renderClaim({ place, language, view, opened, mistaken }))
+      return send(request, reply, renderAddressRequest({ place, language, view, opened, mistaken }))
     })
 
     async function name(
@@ -86,7 +86,7 @@ export function mountClaims(app: FastifyInstance, ctx: Context, path: string): v
       refundId: string,
       opened: NonNullable<ReturnType<typeof readOpened>>,
       text: string,
-    ): Promise<ClaimMistake | 'named' | 'closed'> {
+    ): Promise<AddressMistake | 'named' | 'closed'> {
       if (text === '') return 'empty'
       if (!perAddress.tryTake(addressBucket(request.ip)) || !perRefund.tryTake(refundId)) return 'unavailable'
       try {
@@ -95,7 +95,7 @@ export function mountClaims(app: FastifyInstance, ctx: Context, path: string): v
         if (!(error instanceof Problem) || error.code !== 'unavailable') throw error
         ctx.log.warn(
           { refundId, err: error.cause },
-          'address of a claim could not be checked; the buyer was told',
+          'address that a buyer named could not be checked; the buyer was told',
         )
         return 'unavailable'
       }
@@ -113,7 +113,7 @@ function languageOf(request: FastifyRequest): Language {
   return chooseLanguage(lang, request.headers['accept-language'])
 }
 
-/** Redirects to the claim's page, in the language that the URL names. */
+/** Redirects to the page of the address request, in the language that the URL names. */
 function lead(request: FastifyRequest, reply: FastifyReply, path: string, refundId: string): FastifyReply {
   const { lang } = request.query as { lang?: unknown }
   const query = typeof lang === 'string' && /^[A-Za-z-]{2,20}$/.test(lang) ? `?lang=${lang}` : ''

@@ -48,7 +48,7 @@ export function openVisitor(test: TestApp, address = '192.0.2.1') {
     /** The form on the page that is shown, with this address. */
     fill: (text: string) => {
       const [, action = ''] =
-        /<form class="claim" method="post" action="([^"]+)"/.exec(last?.body ?? '') ?? []
+        /<form class="address-request" method="post" action="([^"]+)"/.exec(last?.body ?? '') ?? []
       const [, formToken = ''] = /name="formToken" value="([^"]+)"/.exec(last?.body ?? '') ?? []
       assert(action !== '' && formToken !== '', 'the page has no form')
       return { action, payload: new URLSearchParams({ address: text, formToken }).toString() }
@@ -61,9 +61,9 @@ export function openVisitor(test: TestApp, address = '192.0.2.1') {
   }
 }
 
-/** Which state a page shows; null if it shows no claim. */
+/** Which state a page shows; null if it shows no addressRequest. */
 export function stateIn({ body }: LightMyRequestResponse): string | null {
-  return /<main data-claim="(\w+)"/.exec(body)?.[1] ?? null
+  return /<main data-address-request="(\w+)"/.exec(body)?.[1] ?? null
 }
 
 export function codeIn({ body }: LightMyRequestResponse): string | null {
