@@ -495,6 +495,13 @@ export const catalog: readonly Planted[] = [
     test: 'cannot have a reorganised transfer given up',
   },
   {
+    name: 'svm-guard-of-any-kind',
+    about:
+      'Any instruction of the program that wallets add guards from counts as a guard, also one that we would pay.',
+    file: `${payments}/svm/guards.test.ts`,
+    test: 'a guard that writes memory at the fee payer’s expense',
+  },
+  {
     name: 'svm-forked-payment-stays-credited',
     about: 'On Solana, a payment that a fork took back still counts.',
     chaos: ['--plan', 'solana', '--short', '--seed', '3', '--providers', '3'],

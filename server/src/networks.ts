@@ -149,8 +149,11 @@ const evmNetworks: readonly EvmNetwork[] = [
   },
 ]
 
-/** With two signatures, a payer can make a settler spend about 0.000016 SOL per payment at most. */
-const computeMax = { computeUnitsMax: 60_000, computeUnitPriceMax: 100_000n }
+/**
+ * A transfer and a memo take about 10,000 units, and each guard that a wallet adds some thousand; wallets ask for more
+ * than they need. With two signatures, a payer can make a settler spend 30,000 lamports (0.00003 SOL) per payment at most.
+ */
+const computeMax = { computeUnitsMax: 200_000, computeUnitPriceMax: 100_000n }
 
 const solanaNetworks: readonly SolanaNetwork[] = [
   {

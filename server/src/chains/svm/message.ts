@@ -21,6 +21,8 @@ export type SvmTransaction = {
   /** Of the accounts that must sign, in order; all zeros if missing. */
   readonly signatures: readonly Uint8Array[]
   readonly accounts: readonly Address[]
+  /** Those of the accounts that its instructions may change. */
+  readonly writable: readonly Address[]
   readonly blockhash: string
   readonly hasLookups: boolean
   readonly instructions: readonly Instruction[]
@@ -47,12 +49,18 @@ export function decodeTransaction(bytes: Uint8Array): SvmTransaction | null {
     // The decoder ignores bytes after the message. Nodes simulate such a transaction, but no leader accepts it.
     if (!Buffer.from(getCompiledTransactionMessageEncoder().encode(read)).equals(message)) return null
     const accounts = read.staticAccounts
+    const { numSignerAccounts, numReadonlySignerAccounts, numReadonlyNonSignerAccounts } = read.header
+    const isWritable = (place: number) =>
+      place < numSignerAccounts
+        ? place < numSignerAccounts - numReadonlySignerAccounts
+        : place < accounts.length - numReadonlyNonSignerAccounts
     return {
       message,
       signatures: Object.values(transaction.signatures).map(
         (signature) => new Uint8Array(signature ?? new Uint8Array(64)),
       ),
       accounts,
+      writable: accounts.filter((_, place) => isWritable(place)),
       blockhash: read.lifetimeToken,
       hasLookups: read.version === 0 && (read.addressTableLookups?.length ?? 0) > 0,
       instructions: read.instructions.map(({ programAddressIndex, accountIndices, data }) => ({

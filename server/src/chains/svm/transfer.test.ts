@@ -58,7 +58,7 @@ test('a payment with changed bytes is refused, or stays within its limits and is
         if (!transaction) return
         const exact = readExact(transaction, network)
         if ('refusal' in exact) return
-        assert(exact.feeMax <= 16_000n)
+        assert(exact.feeMax <= 30_000n)
         assert(transaction.instructions.every(({ accounts }) => !accounts.includes(exact.feePayer)))
         assert.equal(transaction.signatures.length, 2)
         const isSame =

@@ -5,12 +5,18 @@ import { isSignedBy, type SvmTransaction } from './message.ts'
 /**
  * The only form that a signed payment may have. A settler pays for whatever it signs, so this form leaves a payer
  * nothing of ours to spend: limits on compute units and their price, at most two signatures, no programs but these, and
- * our account in no instruction.
+ * our account in no instruction but guards.
  *
  *   0  compute unit limit
  *   1  compute unit price
  *   2  TransferChecked of SPL Token
- *   3… one memo, and assertions that wallets add by themselves (Lighthouse), which can only make it fail
+ *   3  one memo
+ *
+ * Wallets add guards by themselves, anywhere behind the price: assertions of the Lighthouse program about what the
+ * transaction did to an account, ours too. They can only make it fail. On the chain, the fee payer may sign and pay in
+ * every instruction that names it, so it is what a guard does that keeps our money safe: only instructions that read at
+ * most two accounts are guards. Those that write memory at the payer's expense, and those that call other programs, are
+ * not.
  */
 export type ExactTransfer = {
   readonly feePayer: Address
@@ -34,9 +40,17 @@ const lighthouseProgram = address('L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95')
 
 const instructionsMin = 3
 const instructionsMax = 7
+/** Phantom adds four. */
+const guardsMax = 6
+/** Lighthouse's instructions by their first byte: 0 and 1 write memory, 16 and 17 are about trees and call other programs. */
+const guardFirst = 2
+const guardLast = 15
+const guardAccountsMax = 2
 /** The settler and the payer. */
 const signersMax = 2
 const lamportsPerSignature = 5_000n
+
+type Instruction = SvmTransaction['instructions'][number]
 
 const prefix = 'invalid_exact_svm_payload_transaction'
 
@@ -45,12 +59,16 @@ export function readExact(
   transaction: SvmTransaction,
   network: SolanaNetwork,
 ): ExactTransfer | { readonly refusal: string } {
-  const { accounts, instructions, signatures } = transaction
+  const { accounts, instructions: all, signatures } = transaction
   const refuse = (refusal: string) => ({ refusal })
   const [feePayer] = accounts
   if (!feePayer || transaction.hasLookups) return refuse(prefix)
   if (signatures.length > signersMax) return refuse('invalid_exact_svm_payload_excessive_signers')
-  if (instructions.length < instructionsMin || instructions.length > instructionsMax)
+  const isGuard = ({ program }: Instruction, place: number) => program === lighthouseProgram && place > 1
+  const guards = all.filter(isGuard)
+  const instructions = all.filter((one, place) => !isGuard(one, place))
+  const { length } = instructions
+  if (length < instructionsMin || length > instructionsMax || guards.length > guardsMax)
     return refuse(`${prefix}_instructions_length`)
 
   const [limit, price, transfer, ...others] = instructions
@@ -74,13 +92,18 @@ export function readExact(
   if (payer !== accounts[1] || signatures.length !== signersMax)
     return refuse('invalid_exact_svm_payload_signature_invalid')
 
-  const unknown = others.findIndex(({ program }) => program !== memoProgram && program !== lighthouseProgram)
+  const unknown = others.findIndex(({ program }) => program !== memoProgram)
   if (unknown !== -1)
     return refuse(
       `invalid_exact_svm_payload_unknown_${['fourth', 'fifth', 'sixth', 'seventh'][unknown]}_instruction`,
     )
-  const [memo, ...more] = others.filter(({ program }) => program === memoProgram)
+  const [memo, ...more] = others
   if (!memo || more.length > 0) return refuse('invalid_exact_svm_payload_memo_count')
+  const written = [feePayer, source, destination, payer]
+  const mayName = (account: Address | undefined) =>
+    account !== undefined && (written.includes(account) || !transaction.writable.includes(account))
+  if (!guards.every((guard) => onlyAsserts(guard) && guard.accounts.every(mayName)))
+    return refuse('invalid_exact_svm_payload_guard_not_accepted')
   return {
     feePayer,
     payer,
@@ -94,6 +117,11 @@ export function readExact(
   }
 }
 
+/** Whether it is one of the assertions that read at most two accounts. */
+function onlyAsserts({ accounts, data: [kind = 0] }: Instruction): boolean {
+  return kind >= guardFirst && kind <= guardLast && accounts.length <= guardAccountsMax
+}
+
 /** Whether the payer's signature is present and valid. */
 export function isSignedByPayer({ message, accounts, signatures }: SvmTransaction): boolean {
   const [, payer] = accounts
@@ -102,10 +130,7 @@ export function isSignedByPayer({ message, accounts, signatures }: SvmTransactio
 }
 
 /** The number in an instruction of the compute budget program: 4 bytes for a limit, 8 for a price. */
-function readCompute(
-  instruction: SvmTransaction['instructions'][number] | undefined,
-  kind: 2 | 3,
-): bigint | null {
+function readCompute(instruction: Instruction | undefined, kind: 2 | 3): bigint | null {
   if (instruction?.program !== computeProgram || instruction.accounts.length > 0) return null
   const data = Buffer.from(instruction.data)
   if (data[0] !== kind || data.length !== (kind === 2 ? 5 : 9)) return null

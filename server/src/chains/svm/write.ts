@@ -14,8 +14,8 @@ import {
 } from '@solana/kit'
 import { computeProgram, findTokenAccount, memoProgram, tokenProgram } from './transfer.ts'
 
-/** As much as the protocol's own clients request; a transfer and a memo use about half of it. */
-const computeUnitsDefault = 20_000
+/** A transfer needs about 7,000, and a memo 350 for each of its 66 characters at most; the rest is for guards. */
+const computeUnits = 100_000
 const microLamportsPerUnit = 1n
 
 /** Builds a payment or a refund in the only accepted form, ready to be signed by who cannot query a node. */
@@ -29,10 +29,8 @@ export async function writeExact(wanted: {
   readonly memo: string
   readonly blockhash: string
   readonly lastValidBlockHeight: bigint
-  readonly computeUnits?: number
 }): Promise<Uint8Array> {
   const { feePayer, payer, mint, decimals, payTo, amount, memo, blockhash, lastValidBlockHeight } = wanted
-  const computeUnits = wanted.computeUnits ?? computeUnitsDefault
   const lifetime = { blockhash: blockhash as Blockhash, lastValidBlockHeight }
   const instructions = [
     { programAddress: computeProgram, data: Uint8Array.of(2, ...getU32Encoder().encode(computeUnits)) },

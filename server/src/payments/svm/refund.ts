@@ -53,8 +53,6 @@ type Parts = {
   readonly simulate: Simulate
 }
 
-/** A transfer needs about 7,000 compute units, and a memo 350 for each of its 66 characters. */
-const computeUnits = 45_000
 /** Blocks that a blockhash lives for. */
 const blockhashBlocks = 150
 /** Until the height at which a blockhash expires is final. */
@@ -160,7 +158,6 @@ async function makeMessage(parts: Parts, order: RefundOrder, nonce: string) {
     payTo: recipient,
     amount,
     memo: nonce,
-    computeUnits,
   })
   const { reason, validBefore } = await simulateBytes(parts, bytes, 0n)
   if (reason === blockhashExpired)

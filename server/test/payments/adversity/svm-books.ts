@@ -56,7 +56,7 @@ export async function checkBooks(
     for (const { signature } of signed)
       assert(known.has(signature), `${signature} was sent before it was committed`)
     const { value } = await chain.rpc<{ value: number }>('getBalance', [address, { commitment: 'confirmed' }])
-    assert(funded - BigInt(value) <= 16_000n * BigInt(signed.length), 'payments cost more than their bound')
+    assert(funded - BigInt(value) <= 30_000n * BigInt(signed.length), 'payments cost more than their bound')
   }
   const gaps = await db.query(
     `select store_id from events where sequence is not null group by store_id having max(sequence) <> count(*)`,

@@ -11,7 +11,7 @@ const shop = await openShop({ network: 'SOLANA_LOCAL' })
 const { chain, ctx } = shop
 const [settler] = shop.signers
 assert(settler)
-const feeMax = 16_000n
+const feeMax = 30_000n
 
 const lamports = async () =>
   BigInt(

@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts'
 const shop = await openShop({ network: 'SOLANA_LOCAL', settlers: 2 })
 const { chain, ctx } = shop
 /** Two signatures, and the most that compute may cost. */
-const feeMax = 10_000n + 6_000n
+const feeMax = 10_000n + 20_000n
 
 const lamportsOf = async (account: string) =>
   BigInt((await chain.rpc<{ value: number }>('getBalance', [account, { commitment: 'processed' }])).value)
@@ -132,15 +132,11 @@ test('a transfer with other decimals is refused', () =>
 
 test('another checkout’s memo, no memo, or two memos are refused', async () => {
   await assertRefused('invalid_exact_svm_payload_memo_mismatch', { memo: await shop.create() })
-  await assertRefused('invalid_exact_svm_payload_memo_count', { memo: null, more: [lighthouse] })
+  await assertRefused('invalid_exact_svm_payload_memo_count', { memo: null })
   await assertRefused('invalid_exact_svm_payload_memo_count', { more: [memo] })
 })
 
 const memo = { programAddress: memoProgram, data: Buffer.from('more') }
-const lighthouse = {
-  programAddress: address('L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95'),
-  data: Uint8Array.of(0),
-}
 const system = address('11111111111111111111111111111111')
 
 test('an unknown fifth instruction is refused', () =>
@@ -156,17 +152,7 @@ test('an unknown fifth instruction is refused', () =>
 
 test('too many instructions are refused', () =>
   assertRefused('invalid_exact_svm_payload_transaction_instructions_length', {
-    more: [lighthouse, lighthouse, lighthouse, lighthouse],
-  }))
-
-test('a settler’s account in an instruction is refused, even if it moves nothing', () =>
-  assertRefused('invalid_exact_svm_payload_transaction_fee_payer_transferring_funds', {
-    more: [
-      {
-        ...lighthouse,
-        accounts: shop.signers.map((signer) => meta(signer.address, AccountRole.WRITABLE)),
-      },
-    ],
+    more: [memo, memo, memo, memo],
   }))
 
 test('too many compute units or too high a compute price is refused', async () => {
@@ -188,7 +174,7 @@ test('the most expensive payment that is accepted costs exactly the allowed fee'
   const payer = await chain.payer()
   const id = await shop.create()
   const before = await settlersHold()
-  const answer = await shop.pay(id, await shop.sign(id, payer, { units: 60_000n, price: 100_000n }))
+  const answer = await shop.pay(id, await shop.sign(id, payer, { units: 200_000n, price: 100_000n }))
   assert.equal(answer.statusCode, 200, answer.body)
   assert.equal(before - (await settlersHold()), feeMax)
 })
@@ -256,12 +242,6 @@ test('an expired blockhash is refused, and a newer one pays', async () => {
   await assertRefused('blockhash_expired', { blockhash }, payer)
   const id = await shop.create()
   assert.equal((await shop.pay(id, await shop.sign(id, payer))).statusCode, 200)
-})
-
-test('assertions that wallets add on their own are left for the chain to judge', async () => {
-  const payer = await chain.payer()
-  // The program is not on this chain, so the simulation fails: the chain refuses it, not the check of its form.
-  await assertRefused('invalid_exact_svm_transaction_simulation_failed', { more: [lighthouse] }, payer)
 })
 
 test('if the store’s account is gone, simulation refuses payments and nothing is charged', async () => {

@@ -31,7 +31,7 @@ export const usdc = address('4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU')
 
 const computeProgram = address('ComputeBudget111111111111111111111111111111')
 
-function compute(kind: 2 | 3, value: bigint): Instruction {
+export function compute(kind: 2 | 3, value: bigint): Instruction {
   const data = Buffer.alloc(kind === 2 ? 5 : 9)
   data[0] = kind
   if (kind === 2) data.writeUInt32LE(Number.parseInt(value.toString(), 10), 1)
@@ -54,9 +54,21 @@ export type Changes = {
   readonly price?: bigint
   readonly blockhash?: string
   readonly more?: readonly Instruction[]
+  /** Puts the instructions in another order, or others between them. */
+  readonly arrange?: (parts: Parts) => readonly Instruction[]
   /** Whose signature takes the payer's place. */
   readonly signedBy?: KeyPairSigner
   readonly accepted?: PaymentRequirements
+}
+
+/** What a payment is made of, and the accounts that it names. */
+export type Parts = {
+  readonly limit: Instruction
+  readonly price: Instruction
+  readonly transfer: Instruction
+  readonly memo: Instruction
+  readonly feePayer: string
+  readonly source: string
 }
 
 /** The PAYMENT-SIGNATURE header that answers a 402 on Solana, in the form of the stock x402 client. */
@@ -88,7 +100,7 @@ export async function svmTransaction(
   changes: Changes & { readonly blockhash: string },
 ): Promise<string> {
   assert('feePayer' in accepted.extra)
-  const { feePayer, memo } = accepted.extra
+  const { feePayer, memo: checkoutId } = accepted.extra
   const mint = changes.mint ?? accepted.asset
   const data = Buffer.alloc(10)
   data[0] = 12
@@ -104,14 +116,14 @@ export async function svmTransaction(
     ),
     meta(authority, AccountRole.READONLY_SIGNER),
   ]
-  const memoText = changes.memo === undefined ? memo : changes.memo
-  const instructions: Instruction[] = [
-    compute(2, changes.units ?? 20_000n),
-    compute(3, changes.price ?? 1n),
-    { programAddress: tokenProgram, accounts, data },
-    ...(memoText === null ? [] : [{ programAddress: memoProgram, data: Buffer.from(memoText) }]),
-    ...(changes.more ?? []),
-  ]
+  const memoText = changes.memo === undefined ? checkoutId : changes.memo
+  const limit = compute(2, changes.units ?? 20_000n)
+  const price = compute(3, changes.price ?? 1n)
+  const transfer = { programAddress: tokenProgram, accounts, data }
+  const memo = { programAddress: memoProgram, data: Buffer.from(memoText ?? '') }
+  const usual = [limit, price, transfer, ...(memoText === null ? [] : [memo]), ...(changes.more ?? [])]
+  const parts = { limit, price, transfer, memo, feePayer, source: `${accounts[0]?.address}` }
+  const instructions = changes.arrange?.(parts) ?? usual
   const { messageBytes, signatures } = compileTransaction(
     pipe(
       createTransactionMessage({ version: 0 }),
