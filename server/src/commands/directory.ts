@@ -6,12 +6,12 @@ import { adopt, checkDirectory, migrateDirectory } from '../directory/adopt.ts'
 import { declareRestored, removeCell, writeTakesStores } from '../directory/cells.ts'
 import { ask, keyOf, type Ownership, walletOwnership } from '../directory/directory.ts'
 import { release } from '../directory/own.ts'
-import { drawMaps, placeStore, writeMaps } from '../directory/place.ts'
 import { reportToDirectory } from '../directory/report.ts'
 import { type Cell, listCells, listOwned, listOwners, taken } from '../directory/rows.ts'
 import { isId } from '../ids.ts'
 import { families, type Mode } from '../networks.ts'
 import { ownFor } from './own-for.ts'
+import { drawMaps, placeStore, writeMaps } from './place.ts'
 import { type Options, UsageError } from './usage.ts'
 
 const usage =

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { SchemaError } from '../database/schema.ts'
 import { checkDirectory } from '../directory/adopt.ts'
 import { ask, keyOf, type Ownership, without } from '../directory/directory.ts'
-import { findObstacle, listCells, listOwners, readState, toSelf } from '../directory/rows.ts'
+import { findObstacle, listCells, listOwners, readState } from '../directory/rows.ts'
 import { Problem } from '../problems.ts'
 
 const what = 'directory'
@@ -25,7 +25,7 @@ export async function examineDirectory(
     await ask(ctx, () => checkDirectory(ctx))
     if (state.generation === null)
       return [{ what, says: `cell ${cell} is not in it`, fix: 'Run: farthing-admin directory adopt' }]
-    const obstacle = await ask(ctx, (directory) => findObstacle(directory, toSelf(ctx, state)))
+    const obstacle = await findObstacle(ctx)
     if (obstacle) return [{ what, says: obstacle.says, fix: obstacle.fix }]
     const cells = await ask(ctx, listCells)
     return await compare(ctx, cells.length)

@@ -1,26 +1,22 @@
 import assert from 'node:assert/strict'
 import { ConfigError } from '../config/read.ts'
 import type { Context } from '../context.ts'
-import type { Database, Transaction } from '../database/db.ts'
+import type { Transaction } from '../database/db.ts'
 import { checkSchema, type Migrated, migrate } from '../database/migrate.ts'
 import { randomText } from '../ids.ts'
-import { Problem } from '../problems.ts'
-import { ask, type Ownership, type Uses, unavailable, without } from './directory.ts'
+import { ask, directoryOf, type Ownership, orAway, type Uses, without } from './directory.ts'
 import * as rows from './rows.ts'
 
 const folder = new URL('../../directory/', import.meta.url)
 /** 5 bits each: no two databases draw the same. */
 const identityLength = 26
 
-export async function migrateDirectory({ directory }: Context): Promise<Migrated> {
-  if (!directory) throw unavailable('DIRECTORY_URL is not set.')
-  return await migrate(directory, { folder })
+export async function migrateDirectory(ctx: Context): Promise<Migrated> {
+  return await migrate(directoryOf(ctx), { folder })
 }
 
-export async function checkDirectory({ directory }: Context): Promise<Database> {
-  if (!directory) throw unavailable('DIRECTORY_URL is not set.')
-  await checkSchema(directory, folder)
-  return directory
+export async function checkDirectory(ctx: Context): Promise<void> {
+  await checkSchema(directoryOf(ctx), folder)
 }
 
 export type Adopted = {
@@ -43,7 +39,7 @@ type NotAdopted =
  * again, so that a crash leaves nothing unnoted.
  */
 export async function adopt(ctx: Context, uses: Uses): Promise<Adopted | NotAdopted> {
-  const directory = await checkDirectory(ctx)
+  await checkDirectory(ctx)
   const { cell } = ctx.config
   const before = await rows.readState(ctx.db)
   const isFirst = before.generation === null
@@ -51,7 +47,7 @@ export async function adopt(ctx: Context, uses: Uses): Promise<Adopted | NotAdop
   const elsewhere: Ownership[] = []
   let stamp = ''
   try {
-    const refusal = await directory.transaction(async (tx): Promise<NotAdopted | null> => {
+    const refusal = await directoryOf(ctx).transaction(async (tx): Promise<NotAdopted | null> => {
       const generation = await rows.lockGeneration(tx)
       const { identity } = await rows.readState(ctx.db)
       const cells = await rows.listCells(tx)
@@ -121,7 +117,7 @@ async function writeOwners(
   return await tx.query<Ownership>(
     `insert into owners as o (kind, scope, address, cell, basis, owned_at, generation)
      select i.kind, i.scope, i.address, $2, 'adopted', clock(), $3
-     from (select * from json_to_recordset($1) as i (kind text, scope text, address text) order by kind, scope, address) i
+     from json_to_recordset($1) as i (kind text, scope text, address text) order by kind, scope, address
      on conflict (kind, scope, address) do update
        set grants = o.grants + 1, generation = excluded.generation, cell = excluded.cell,
          basis = case when o.cell = excluded.cell then o.basis else excluded.basis end
@@ -162,14 +158,6 @@ export async function checkCellJoined(ctx: Context): Promise<void> {
     throw new ConfigError(
       `Cell ${ctx.config.cell} has not adopted the directory in DIRECTORY_URL. Run: farthing-admin directory adopt`,
     )
-  const self = rows.toSelf(ctx, state)
-  const obstacle = await ask(ctx, (directory) => rows.findObstacle(directory, self)).catch((error) => {
-    if (!(error instanceof Problem)) throw error
-    ctx.log.warn(
-      { err: error.cause },
-      'the directory does not answer; everything works except adding wallets and settlers',
-    )
-    return null
-  })
+  const obstacle = await orAway(ctx, rows.findObstacle(ctx))
   if (obstacle && !obstacle.mayRun) throw new ConfigError(`${obstacle.says}. ${obstacle.fix}`)
 }

@@ -28,18 +28,15 @@ export async function declareRestored(ctx: Context, tags: readonly string[]): Pr
   )
 }
 
-/** How much a cell owns. */
-type Owned = { readonly wallets: number; readonly settlers: number }
-
 /**
- * Takes a cell out of the directory. By itself that is safe if the cell owns nothing. One that is lost can't release
- * anything, so an operator says that its database never starts again, and it has to be silent already.
+ * Takes a cell out of the directory, with all that it owned. By itself that is safe if it owns nothing. A cell that is
+ * lost can't release anything, so an operator says that its database never starts again, and it has to be silent already.
  */
 export async function removeCell(
   ctx: Context,
   tag: string,
   isLost: boolean,
-): Promise<Owned | { readonly refusal: string }> {
+): Promise<rows.Cell | { readonly refusal: string }> {
   const { identity } = await rows.readState(ctx.db)
   const removed = await ask(ctx, (directory) =>
     directory.transaction(async (tx) => {
@@ -51,16 +48,16 @@ export async function removeCell(
       )
       const cell = (await rows.listCells(tx)).find((each) => each.tag === tag)
       if (!locked || !cell) return { refusal: `There is no cell ${tag}. Run: directory list` }
-      const { wallets, settlers } = cell
-      const isEmpty = cell.isAdopted && wallets + settlers === 0
-      const refusal = isEmpty ? null : refuseRemoval(cell, locked.secondsSilent, isLost, identity)
+      const refusal = refuseRemoval(cell, locked.secondsSilent, isLost, identity)
       if (refusal !== null) return { refusal }
       await tx.query('delete from owners where cell = $1', [tag])
       await tx.query('delete from cells where tag = $1', [tag])
-      return { wallets, settlers }
+      return cell
     }),
   )
-  if (!('refusal' in removed)) ctx.log.warn({ cell: tag, ...removed }, 'removed a cell from the directory')
+  if ('refusal' in removed) return removed
+  const { wallets, settlers } = removed
+  ctx.log.warn({ cell: tag, wallets, settlers }, 'removed a cell from the directory')
   return removed
 }
 
@@ -70,15 +67,16 @@ function refuseRemoval(
   isLost: boolean,
   ownIdentity: string | null,
 ): string | null {
+  if (isAdopted && wallets + settlers === 0) return null
   const has = isAdopted
     ? `Cell ${tag} owns ${wallets} wallets and ${settlers} settlers.`
     : `Cell ${tag} has not adopted the directory since it was restored.`
-  const close = 'Retire its wallets, drain its settlers, and a day later run there: directory release --all.'
+  const close = `${has} Retire its wallets, drain its settlers, and a day later run there: directory release --all.`
   if (secondsSilent !== null && secondsSilent < quietMinutes * 60)
-    return `${has} It reported ${secondsSilent} seconds ago, so it runs. ${close} If it is lost, wait until it has not reported for ${quietMinutes} minutes.`
+    return `${close} It reported ${secondsSilent} seconds ago, so it runs. If it is lost, wait until it has not reported for ${quietMinutes} minutes.`
   if (!isLost)
-    return `${has} ${close} If its database is lost and will never start again, add --lost: other cells can own its wallets and settlers then, and if it did start, one transfer could complete two checkouts.`
-  if (identity !== null && identity === ownIdentity)
-    return `${has} It is the cell of this very database, so it is not lost.`
-  return null
+    return `${close} If its database is lost and will never start again, add --lost: other cells can own its wallets and settlers then, and if it did start, one transfer could complete two checkouts.`
+  return identity !== null && identity === ownIdentity
+    ? `${has} It is the cell of this very database, so it is not lost.`
+    : null
 }

@@ -19,13 +19,13 @@ import { Problem } from '../problems.ts'
  *   to release (own.ts)   read the count of grants; raise the fence; look whether anything uses it; delete the owner if
  *                         the count is still the same
  *
- * Raising the fence waits for transactions that hold the share lock, so we see what they wrote when we look. Whoever read
- * the fence before that and comes later is refused; whoever reads it afterwards asks afterwards, and changes the count or
- * finds nobody owning it. So a process may sleep for a week between two steps, or die at any of them: an owner without a
- * use is harmless, and the repeat finds it.
+ * Raising the fence waits for transactions that hold the share lock, so the look that follows sees what they wrote. A
+ * process that read the fence before it was raised is refused. A process that reads it afterwards also asks afterwards: it
+ * changes the count, or finds no owner. So a process may sleep for a week between two steps, or die at any of them. What
+ * is left then is an owner without a use, which is harmless, and the repeat finds it.
  *
  * The directory, or a cell, may be restored from a backup, and a cell's database may be copied. Every report (report.ts)
- * draws a stamp, a number higher than the last by a random step, writes it down in the cell, and then in the directory,
+ * draws a stamp, which is higher than the last by a random step, writes it down in the cell, and then in the directory,
  * which answers only a cell that comes with the stamp it has:
  *
  *   the directory's is lower    the directory was restored and may have forgotten owners. Its generation is raised:
@@ -36,8 +36,8 @@ import { Problem } from '../problems.ts'
  * To adopt (adopt.ts) is an operator's word that this database is the cell, and owns all that it uses. The cell raises its
  * fence and only then lists what that is, so nothing is missed. Owners of earlier generations give way to it.
  *
- * A cell is one database, which `identity` tells from others with the same tag; a backup and a copy keep it. Without
- * DIRECTORY_URL there is none of this, and a deployment is the only cell.
+ * A cell is one database. Its `identity` tells it from others with the same tag; a backup and a copy keep the identity.
+ * Without DIRECTORY_URL there is none of this, and a deployment is the only cell.
  */
 export type Ownership = {
   readonly kind: 'wallet' | 'settler'
@@ -85,16 +85,20 @@ export type Uses = {
 /** `work` reports once a minute: a cell that misses ten has stopped, and isn't just slow. */
 export const quietMinutes = 10
 
-/** How long one question to the directory may take. Whoever registers a wallet waits for it, so they should hear soon. */
+/** How long one question to the directory may take: a person who registers a wallet waits for it. */
 const answerMs = 5_000
+
+export function directoryOf({ directory }: Context): Database {
+  if (!directory) throw unavailable('This process has no DIRECTORY_URL.')
+  return directory
+}
 
 /** Asks the directory. Throws `unavailable` if it does not answer in time: then it may or may not have done it. */
 export async function ask<Result>(
   ctx: Context,
   question: (directory: Database) => Promise<Result>,
 ): Promise<Result> {
-  const { directory } = ctx
-  if (!directory) throw unavailable('This process has no DIRECTORY_URL.')
+  const directory = directoryOf(ctx)
   const timer = new AbortController()
   try {
     return await Promise.race([
@@ -109,6 +113,18 @@ export async function ask<Result>(
   } finally {
     timer.abort()
   }
+}
+
+/** For what goes on without the directory: if it does not answer, that is logged, and the answer is null. */
+export async function orAway<Result>(ctx: Context, asking: Promise<Result>): Promise<Result | null> {
+  return await asking.catch((error) => {
+    if (!(error instanceof Problem) || error.code !== 'unavailable') throw error
+    ctx.log.warn(
+      { err: error.cause ?? error },
+      'the directory does not answer; everything works except adding wallets and settlers',
+    )
+    return null
+  })
 }
 
 /** For callers who may know only that it does not work now; operators find the cause in the log. */

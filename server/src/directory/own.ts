@@ -25,19 +25,13 @@ export async function own(
   const isGranted = await ask(ctx, (directory) => grant(directory, ownership, self, basis))
   crashPoint(ctx, 'hold-after')
   if (isGranted) return { fence: state.fence }
-  const obstacle = await findObstacle(ctx)
+  const obstacle = await rows.findObstacle(ctx)
   if (obstacle) throw unavailable(obstacle.says)
   const [owner] = await ask(ctx, (directory) => rows.listOwners(directory, [ownership]))
   if (!owner && basis === null) return 'free'
   // Released since we asked, or ours since then: the repeat finds out.
   if (!owner || owner.cell === self.tag) throw unavailable('Its owner changed meanwhile.')
   return 'elsewhere'
-}
-
-/** Asked with the stamp that the cell has now: it may have reported since it was refused. */
-async function findObstacle(ctx: Context): Promise<rows.Obstacle | null> {
-  const self = rows.toSelf(ctx, await rows.readState(ctx.db))
-  return await ask(ctx, (directory) => rows.findObstacle(directory, self))
 }
 
 /** Whether the cell owns it now. */
@@ -107,6 +101,6 @@ export async function release(
   )
   for (const each of gone) ctx.log.warn({ ownership: keyOf(each) }, 'released a wallet or settler')
   if (gone.length === owned.length) return []
-  const obstacle = await findObstacle(ctx)
+  const obstacle = await rows.findObstacle(ctx)
   throw unavailable(obstacle?.says ?? 'It was granted to this cell again meanwhile.')
 }

@@ -1,7 +1,6 @@
 import type { Context } from '../context.ts'
-import { Problem } from '../problems.ts'
 import { noteElsewhere } from './adopt.ts'
-import { ask, type Uses } from './directory.ts'
+import { ask, orAway, type Uses } from './directory.ts'
 import * as rows from './rows.ts'
 
 export type Load = { readonly stores: number; readonly paymentsPerHour: number }
@@ -21,68 +20,34 @@ export async function reportToDirectory(
      where generation is not null returning ${rows.stateColumns}`,
   )
   if (!state) return
-  const self = rows.toSelf(ctx, state)
-  try {
-    const load = await readLoad()
-    const reported = await ask(ctx, () => writeReport(ctx, self, load))
-    if (reported?.stamp === state.nextStamp)
-      await rows.writeStamped(ctx.db, reported.stamp, reported.takesStores)
-    const now = await rows.readState(ctx.db)
-    // If it has moved, another process of this cell has reported or adopted since, and nothing is wrong.
-    if (reported && now.stamp === state.stamp && now.nextStamp === state.nextStamp)
-      if (reported.isOlder) await raiseGeneration(ctx)
-      else await contest(ctx, uses, reported.stamp)
-    const obstacle = await ask(ctx, (directory) => rows.findObstacle(directory, rows.toSelf(ctx, now)))
-    if (obstacle) ctx.log.error(`${obstacle.says}. ${obstacle.fix}`)
-  } catch (error) {
-    if (!(error instanceof Problem) || error.code !== 'unavailable') throw error
-    ctx.log.warn(
-      { err: error.cause ?? error },
-      'the directory does not answer; everything works except adding wallets and settlers',
-    )
-  }
+  await orAway(ctx, report(ctx, uses, rows.toSelf(ctx, state), await readLoad()))
 }
 
-type Reported = {
-  /** The one that was reported, or the one that the directory has instead. */
-  readonly stamp: string
-  readonly isOlder: boolean
-  readonly takesStores: boolean
-}
-
-/** Undefined if the directory does not know the cell, or another database is it. */
-async function writeReport(
-  { config, directory }: Context,
-  { tag, identity, stamp, nextStamp }: rows.Self,
-  { stores, paymentsPerHour }: Load,
-): Promise<Reported | undefined> {
-  const found = await directory?.query<Reported>(
-    `update cells c set stamp = case when c.stamp in ($3, $4) then $4 else c.stamp end, seen_at = clock(),
-       stores = $5, payments_per_hour = $6, api_url = $7, console_url = coalesce(nullif($8, ''), c.console_url)
-     where c.tag = $1 and c.identity = $2
-     returning c.stamp, c.stamp < $3 as "isOlder", c.takes_stores as "takesStores"`,
-    [tag, identity, stamp, nextStamp, stores, paymentsPerHour, config.baseUrl, config.consoleUrl],
-  )
-  return found?.[0]
-}
-
-/** Once: a directory that waits for this cell to adopt it was told before. */
-async function raiseGeneration(ctx: Context): Promise<void> {
-  await ask(ctx, (directory) =>
-    directory.query(
-      'update generation g set number = g.number + 1 from cells c where c.tag = $1 and c.generation = g.number',
-      [ctx.config.cell],
+async function report(ctx: Context, uses: Uses, self: rows.Self, load: Load): Promise<void> {
+  const { tag, identity, stamp, nextStamp } = self
+  const { baseUrl, consoleUrl } = ctx.config
+  // Nothing if the directory does not know the cell, or another database is it.
+  const [known] = await ask(ctx, (directory) =>
+    directory.query<{ stamp: string; isOlder: boolean; takesStores: boolean }>(
+      `update cells c set stamp = case when c.stamp in ($3, $4) then $4 else c.stamp end, seen_at = clock(),
+         stores = $5, payments_per_hour = $6, api_url = $7, console_url = coalesce(nullif($8, ''), c.console_url)
+       where c.tag = $1 and c.identity = $2
+       returning c.stamp, c.stamp < $3 as "isOlder", c.takes_stores as "takesStores"`,
+      [tag, identity, stamp, nextStamp, load.stores, load.paymentsPerHour, baseUrl, consoleUrl],
     ),
   )
-}
-
-/** Stops all grants to this cell, and notes what was released before this database was restored, and is used elsewhere. */
-async function contest(ctx: Context, uses: Uses, stamp: string): Promise<void> {
-  await ask(ctx, (directory) =>
-    directory.query('update cells set is_contested = true where tag = $1 and stamp = $2', [
-      ctx.config.cell,
-      stamp,
-    ]),
-  )
-  await noteElsewhere(ctx, uses)
+  if (known?.stamp === nextStamp) await rows.writeStamped(ctx.db, known.stamp, known.takesStores)
+  const now = await rows.readState(ctx.db)
+  // If it has moved, another process of this cell has reported or adopted since, and nothing is wrong.
+  if (known && now.stamp === stamp && now.nextStamp === nextStamp) {
+    // Once: a directory that waits for this cell to adopt it was told before.
+    const raise =
+      'update generation g set number = g.number + 1 from cells c where c.tag = $1 and c.stamp = $2 and c.generation = g.number'
+    const contest = 'update cells set is_contested = true where tag = $1 and stamp = $2'
+    await ask(ctx, (directory) => directory.query(known.isOlder ? raise : contest, [tag, known.stamp]))
+    // What was released before this database was restored may be used elsewhere.
+    if (!known.isOlder) await noteElsewhere(ctx, uses)
+  }
+  const obstacle = await rows.findObstacle(ctx)
+  if (obstacle) ctx.log.error(`${obstacle.says}. ${obstacle.fix}`)
 }

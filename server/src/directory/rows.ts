@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
-import { type Ownership, unavailable } from './directory.ts'
+import { ask, type Ownership, unavailable } from './directory.ts'
 
 export type Reader = Database | Transaction
 
@@ -63,15 +63,17 @@ export type Obstacle = {
   readonly mayRun: boolean
 }
 
-/** Why the cell that asks is granted nothing now; null if it is granted something. */
-export async function findObstacle(db: Reader, self: Self): Promise<Obstacle | null> {
-  const { tag, identity, stamp, nextStamp } = self
-  const [row] = await db.query<{ identity: string | null; isContested: boolean; waitsFor: string[] }>(
-    `select s.identity, s.is_contested or s.stamp not in ($2::bigint, coalesce($3::bigint, $2)) as "isContested",
-       array(select c.tag from cells c cross join generation g
-         where c.generation < g.number or (c.tag = $1 and c.stamp < $2) order by c.tag) as "waitsFor"
-     from cells s where s.tag = $1`,
-    [tag, stamp, nextStamp],
+/** Why this cell is granted nothing now; null if it is granted something. It may have reported since it was refused. */
+export async function findObstacle(ctx: Context): Promise<Obstacle | null> {
+  const { tag, identity, stamp, nextStamp } = toSelf(ctx, await readState(ctx.db))
+  const [row] = await ask(ctx, (directory) =>
+    directory.query<{ identity: string | null; isContested: boolean; waitsFor: string[] }>(
+      `select s.identity, s.is_contested or s.stamp not in ($2::bigint, coalesce($3::bigint, $2)) as "isContested",
+         array(select c.tag from cells c cross join generation g
+           where c.generation < g.number or (c.tag = $1 and c.stamp < $2) order by c.tag) as "waitsFor"
+       from cells s where s.tag = $1`,
+      [tag, stamp, nextStamp],
+    ),
   )
   if (!row)
     return {

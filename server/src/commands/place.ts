@@ -1,7 +1,7 @@
 import { open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { quietMinutes } from './directory.ts'
-import type { Cell } from './rows.ts'
+import { quietMinutes } from '../directory/directory.ts'
+import type { Cell } from '../directory/rows.ts'
 
 /** Which cell a new store goes to, or why none can be named. */
 export type Placement = { readonly cell: Cell } | { readonly refusal: string }
