@@ -147,7 +147,7 @@ export const catalog: readonly Planted[] = [
   {
     name: 'safe-blocks-not-read-again',
     about: 'Blocks become safe without being read again from every provider.',
-    file: `${payments}/credits/alone.test.ts`,
+    file: `${payments}/credits/single-provider.test.ts`,
     test: 'a block that one provider alone reported does not become safe',
   },
   {
@@ -262,13 +262,13 @@ export const catalog: readonly Planted[] = [
   {
     name: 'told-alone-counts',
     about: 'What one provider alone has told completes checkouts without a limit.',
-    file: `${payments}/credits/alone.test.ts`,
+    file: `${payments}/credits/single-provider.test.ts`,
     test: 'payments claimed beforehand wait for the second provider once the sum is used up, and complete when it is back',
   },
   {
     name: 'told-alone-becomes-safe',
     about: 'A block that one provider alone has told becomes safe.',
-    file: `${payments}/credits/alone.test.ts`,
+    file: `${payments}/credits/single-provider.test.ts`,
     test: 'a block that one provider alone reported does not become safe',
   },
   {
@@ -308,7 +308,7 @@ export const catalog: readonly Planted[] = [
     test: 'no payment is claimed while the base fee is above the fee cap',
   },
   {
-    name: 'slot-kept',
+    name: 'place-kept',
     about: 'A payment keeps its place after it is answered, so a process takes ever fewer payments.',
     file: `${tests}/checkouts/pay-availability.test.ts`,
     test: '11. more payments than a process takes: 503 with Retry-After and nothing claimed; a repeat needs no place',

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { openIssuer } from '../../server/src/payments/receipts/issuer.ts'
+import { openIssuer } from '../../server/src/payments/receipts.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
 
 const main = new URL('../src/main.ts', import.meta.url).pathname

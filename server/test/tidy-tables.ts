@@ -95,12 +95,12 @@ export const sharedWrites: readonly {
     because: 'a credit is marked as announced in the statement that announces it',
   },
   {
-    file: 'payments/transfers/rows.ts',
+    file: 'payments/transfers/reserve.ts',
     table: 'checkouts',
     because: 'page_version only: notifies open pages of the reservation that the same statement creates',
   },
   {
-    file: 'payments/transfers/paste-rows.ts',
+    file: 'payments/transfers/paste.ts',
     table: 'checkouts',
     because:
       'page_version only: notifies open pages of what the same statement writes about a named transaction',

@@ -8,15 +8,14 @@ import { crashPoint } from '../crash.ts'
 import { openBatcher } from '../database/batch.ts'
 import { isId } from '../ids.ts'
 import { idOfNetwork } from '../networks.ts'
-import type { Budgets } from '../payments/budget.ts'
 import { toPayment } from '../payments/credits/credit.ts'
+import type { Budgets, Places } from '../payments/limits.ts'
 import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payload.ts'
 import type { Prepared, Rails } from '../payments/rail.ts'
-import type { Issuer } from '../payments/receipts/issuer.ts'
+import type { Issuer } from '../payments/receipts.ts'
 import { inFlightMax, readInFlight } from '../payments/rows.ts'
 import { costPerDay } from '../payments/settlers/quota.ts'
 import type { Readiness } from '../payments/settlers/readiness.ts'
-import type { Slots } from '../payments/slots.ts'
 import { toTerms } from '../payments/terms.ts'
 import type { Outcomes } from '../payments/waits.ts'
 import { Problem } from '../problems.ts'
@@ -44,7 +43,7 @@ export type PayEngine = {
   readonly outcomes: Outcomes
   readonly readiness: Readiness
   readonly budgets: Budgets
-  readonly slots: Slots
+  readonly places: Places
   /** Null if offers and receipts are not signed. */
   readonly issuer: Issuer | null
 }
@@ -129,7 +128,7 @@ export async function payCheckout(
       retryAfterSeconds: 1,
     })
   } finally {
-    attempt.freeSlot?.()
+    attempt.freePlace?.()
   }
 }
 
@@ -154,7 +153,7 @@ type Attempt = {
   /** How often a node that we asked was behind the chain. */
   lags: number
   /** Set before a payment is checked against the chain, and called when its request is answered. */
-  freeSlot: (() => void) | null
+  freePlace: (() => void) | null
 }
 
 function openAttempt(ctx: Context, request: PayRequest): Attempt {
@@ -167,7 +166,7 @@ function openAttempt(ctx: Context, request: PayRequest): Attempt {
     hasClaimed: false,
     isFailureNoted: false,
     lags: 0,
-    freeSlot: null,
+    freePlace: null,
   }
 }
 
@@ -343,7 +342,7 @@ async function verify(
     ? await readInFlight(ctx.db, payment.network, payment.asset, payment.payer)
     : inFlightBefore
   if (inFlight.payments > inFlightMax) throw tooManyInFlight()
-  attempt.freeSlot ??= engine.slots.take()
+  attempt.freePlace ??= engine.places.take()
   const known = { inFlightUnits: inFlight.units, isUsed, headNumber }
   const verified = await orUnsettled(
     rail.verifier.verify(checkout.id, checkout.options, payment, known, ctx.now()),

@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId } from '../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from '../payments/credits/credit.ts'
-import { isFinalByAnnouncement } from '../payments/credits/finality-rows.ts'
+import { isFinalByAnnouncement } from '../payments/credits/finality.ts'
 import { authorizationOf } from '../payments/rows.ts'
 import type { Checkout } from './checkout.ts'
 import { type CheckoutRow, toCheckout } from './rows.ts'

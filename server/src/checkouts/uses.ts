@@ -6,7 +6,7 @@ import {
   type Uses,
   walletOwnership,
 } from '../directory/directory.ts'
-import { listUsedSettlers, writeSettlersElsewhere } from '../payments/settlers/use-rows.ts'
+import { listUsedSettlers, writeSettlersElsewhere } from '../payments/settlers/rows.ts'
 import { writeElsewhere, writeReleased } from '../stores/wallets.ts'
 import { findBusy, findPageEnd, findRecords, listRecords, type WalletRecord } from './use-rows.ts'
 

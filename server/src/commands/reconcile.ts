@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { sqlState } from '../database/db.ts'
 import { listConnections } from '../database/rights.ts'
 import { listConnected, openRails } from '../payments/rails.ts'
-import { startReconciling } from '../payments/restores/reconcile.ts'
+import { startReconciling } from '../payments/reconcile.ts'
 import { type Options, UsageError } from './usage.ts'
 
 /** SQLSTATE of a statement that the role has no right to run. */

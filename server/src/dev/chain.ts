@@ -9,7 +9,7 @@ import { forgetChain } from '../chains/rows.ts'
 import type { Context } from '../context.ts'
 import type { EvmNetwork } from '../networks.ts'
 import { insertSettler, listSettlers, retireSettlers } from '../payments/settlers/rows.ts'
-import { resetReserved } from '../payments/transfers/rows.ts'
+import { resetReserved } from '../payments/transfers/reserve.ts'
 import { startLocalChain } from './local-chain.ts'
 
 /**

@@ -7,11 +7,10 @@ import { openCreateCheckout } from '../checkouts/create.ts'
 import { openPayViews, type PayEngine } from '../checkouts/pay.ts'
 import type { Context } from '../context.ts'
 import { openEventWaits } from '../events/wait.ts'
-import { openBudgets } from '../payments/budget.ts'
+import { openBudgets, openPlaces } from '../payments/limits.ts'
 import { openRails } from '../payments/rails.ts'
-import { openIssuer } from '../payments/receipts/issuer.ts'
+import { openIssuer } from '../payments/receipts.ts'
 import { openReadiness } from '../payments/settlers/readiness.ts'
-import { openSlots } from '../payments/slots.ts'
 import { openOutcomes } from '../payments/waits.ts'
 import { Problem } from '../problems.ts'
 import { type Authenticator, actWithKey, type Caller, openAuthenticator } from '../stores/authenticate.ts'
@@ -119,7 +118,7 @@ function openPayEngine(ctx: Context): PayEngine {
     outcomes: openOutcomes(ctx),
     readiness: openReadiness(ctx, rails),
     budgets: openBudgets(ctx),
-    slots: openSlots(ctx.config.paymentsAtOnce),
+    places: openPlaces(ctx.config.paymentsAtOnce),
     issuer: openIssuer(ctx.config.receiptKeysFile),
   }
 }

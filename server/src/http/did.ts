@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../context.ts'
-import type { Issuer } from '../payments/receipts/issuer.ts'
+import type { Issuer } from '../payments/receipts.ts'
 import { Problem } from '../problems.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../database/db.ts'
-import { erasedPosition } from './credits/place-rows.ts'
+import { erasedPosition } from './credits/rows.ts'
 
 /** Erases what is known of a payer. Addresses are in stored form. */
 type Reader = Database | Transaction
@@ -131,4 +131,16 @@ export async function erasePayments(
   await tx.query('delete from pasted_transactions where checkout_id = any($1)', [checkoutIds])
   await tx.query('delete from payment_notes where payment_id = any($1)', [payments.map(({ id }) => id)])
   return payments
+}
+
+/** What takes the place of the address of a payer whose data was erased. */
+
+/** Whether this stands in place of an erased payer's address. */
+export function isErased(payer: string): boolean {
+  return payer === erasedLike(payer)
+}
+
+/** An address of the same form that nobody can pay from. Not the zero address: tokens that are minted come from there. */
+export function erasedLike(payer: string): string {
+  return payer.startsWith('0x') ? `0x${'0'.repeat(32)}e2a5ed00` : '1'.repeat(32)
 }

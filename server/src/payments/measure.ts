@@ -5,8 +5,7 @@ import { paymentOutcomes } from '../metrics.ts'
 import type { Network } from '../networks.ts'
 import { countUnmatched } from './credits/rows.ts'
 import type { Rail } from './rail.ts'
-import { readReadiness } from './settlers/gas-rows.ts'
-import { openReadiness } from './settlers/readiness.ts'
+import { openReadiness, readReadiness } from './settlers/readiness.ts'
 import { measureRunways } from './settlers/runway.ts'
 
 /** Counting more would say nothing else, and takes long. */

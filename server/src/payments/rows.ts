@@ -2,6 +2,8 @@ import type { Hex } from '../chains/hex.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { Transfer } from './rail.ts'
 
+export type AuthorizationKey = { readonly asset: string; readonly payer: string; readonly nonce: string }
+
 /** A claimed authorization as the settling side reads it. */
 export type Authorized<Address extends string = Hex> = {
   readonly network: string
@@ -66,6 +68,7 @@ export function toAuthorized<Address extends string>(row: AuthorizationRow<Addre
  */
 export const authorizationOf = (of: string, network = `${of}.network`) =>
   `lateral (select * from authorizations a where ${hasKeyOf('a', of, network)} offset 0) a`
+
 export const liveCreditOf = (of: string, network = `${of}.network`) =>
   `lateral (select * from credits k where ${hasKeyOf('k', of, network)} and k.orphaned_at is null offset 0) k`
 
@@ -76,9 +79,12 @@ function hasKeyOf(row: string, of: string, network = `${of}.network`): string {
 /** Checks the column because the indexes use it, and the credits because they are authoritative. */
 const isUnsettled = (a: string, ofWhom: string) => `not ${a}.is_credited
   and not exists (select 1 from credits k where ${hasKeyOf('k', a)} and k.orphaned_at is null ${ofWhom} offset 0)`
+
 /** The nonce has moved no money. */
 export const isUncreditedOf = (a: string) => isUnsettled(a, '')
+
 export const isUncredited = isUncreditedOf('a')
+
 /** The nonce has moved no money for its own checkout, or not what its refund says. */
 export const isUncreditedHere = isUnsettled(
   'a',
@@ -192,7 +198,7 @@ export async function listContractClaims(
 export async function noteContracts(
   db: Database,
   network: string,
-  keys: readonly { asset: string; payer: string; nonce: string }[],
+  keys: readonly AuthorizationKey[],
 ): Promise<void> {
   await db.query(
     `update authorizations a set is_contract = true
@@ -244,70 +250,6 @@ export async function readSentUnits(
     [network, assets, payers],
   )
   return new Map(rows.map(({ asset, payer, units }) => [`${asset} ${payer}`, BigInt(units)]))
-}
-
-/** An authorization that will not pay any more, and why; without a checkout if it was found on the chain alone. */
-export type Ended = {
-  readonly checkoutId: string | null
-  readonly refundId: string | null
-  readonly reason: string
-}
-
-/**
- * Rejects claims that were never sent. `state = 'claimed'` is what makes this safe: a sent authorization cannot match.
- */
-export async function rejectAuthorizations(
-  tx: Transaction,
-  network: string,
-  refused: readonly { asset: string; payer: string; nonce: string; reason: string }[],
-): Promise<Ended[]> {
-  await lockCheckoutsOf(tx, network, refused)
-  return await tx.query<Ended>(
-    `update authorizations a set state = 'rejected', reason = i.reason, resolved_at = clock()
-     from json_to_recordset($2) as i (asset text, payer text, nonce text, reason text)
-     where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce and a.state = 'claimed'
-     returning a.checkout_id as "checkoutId", a.refund_id as "refundId", a.reason`,
-    [network, JSON.stringify(refused)],
-  )
-}
-
-/**
- * Records that authorizations are dead. For a refund it is said up to when what was proven dead could move money: if
- * something later was handed out for its nonce since then, that lives.
- */
-export async function buryAuthorizations(
-  tx: Transaction,
-  network: string,
-  dead: readonly { asset: string; payer: string; nonce: string; reason: string; validBefore?: string }[],
-): Promise<Ended[]> {
-  await lockCheckoutsOf(tx, network, dead)
-  return await tx.query<Ended>(
-    `update authorizations a set state = 'dead', reason = i.reason, resolved_at = clock()
-     from json_to_recordset($2) as i (asset text, payer text, nonce text, reason text, "validBefore" numeric)
-     where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
-       and a.state in ('prepared', 'claimed', 'sent', 'rejected') and ${isUncreditedHere}
-       and (i."validBefore" is null or a.valid_before <= i."validBefore")
-     returning a.checkout_id as "checkoutId", a.refund_id as "refundId", a.reason`,
-    [network, JSON.stringify(dead)],
-  )
-}
-
-/**
- * Every transaction that changes an authorization's state locks its checkout first, in order of id, so that two of them
- * cannot deadlock.
- */
-async function lockCheckoutsOf(
-  tx: Transaction,
-  network: string,
-  keys: readonly { asset: string; payer: string; nonce: string }[],
-): Promise<void> {
-  await tx.query(
-    `select id from checkouts where id in (
-       select a.checkout_id from json_to_recordset($2) as i (asset text, payer text, nonce text)
-       cross join ${authorizationOf('i', '$1')}
-     ) order by id for no key update`,
-    [network, JSON.stringify(keys.map(({ asset, payer, nonce }) => ({ asset, payer, nonce })))],
-  )
 }
 
 /** Returns the positions of the checkouts whose version has changed. In this module a checkout is only an id. */

@@ -5,7 +5,7 @@ import { eraseCommand, exportCommand } from '../../src/commands/retention.ts'
 import { rollupsCommand } from '../../src/commands/rollups.ts'
 import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
 import { newId } from '../../src/ids.ts'
-import { withdrawUntold } from '../../src/payments/credits/witness-rows.ts'
+import { withdrawUntold } from '../../src/payments/credits/single-provider.ts'
 import { writeCredits } from '../../src/payments/credits/write.ts'
 import {
   agedDays,

@@ -30,13 +30,14 @@ import { readEvents } from '../../src/events/read.ts'
 import type { CheckoutId, StoreId } from '../../src/ids.ts'
 import { openLog } from '../../src/log.ts'
 import { openMetrics } from '../../src/metrics.ts'
-import { advanceCredits, findReach } from '../../src/payments/credits/finality-rows.ts'
-import { listUnannounced } from '../../src/payments/credits/rows.ts'
+import { advanceCredits, findReach } from '../../src/payments/credits/finality.ts'
+import { listOrphanedTransfers, listUnannounced } from '../../src/payments/credits/rows.ts'
 import { adoptUnmatched } from '../../src/payments/evm/credit-blocks.ts'
 import { forgetSpentAbove, listPerhapsDead } from '../../src/payments/evm/rows.ts'
 import { listClaimed, readInFlight, readSentUnits } from '../../src/payments/rows.ts'
-import { listPasted } from '../../src/payments/transfers/paste-rows.ts'
-import { claimByAmount, freeReserved, listOrphanedTransfers } from '../../src/payments/transfers/rows.ts'
+import { claimByAmount } from '../../src/payments/transfers/match.ts'
+import { listPasted } from '../../src/payments/transfers/paste.ts'
+import { freeAmounts } from '../../src/payments/transfers/reserve.ts'
 import { operator } from '../support/operator.ts'
 import { newCheckouts } from './support/new-checkouts.ts'
 
@@ -254,7 +255,7 @@ function works({
     'claim transfers by amount': ({ db }) => db.transaction((tx) => claimByAmount(tx, network, 'x%')),
     'list transfers in orphaned blocks': ({ db }) => listOrphanedTransfers(db, network, 30, 50),
     'list pasted transactions': ({ db }) => listPasted(db, network, 30, 3, 20),
-    'free reserved amounts': ({ db }) => freeReserved(db, 48),
+    'free reserved amounts': freeAmounts,
     'find changed pages': ({ db }) => findChangedPages(db, [{ checkoutId: id, stamp: '' }]),
     'read a page': (ctx) => readView(ctx, id),
     'forget answers': ({ db }) => deleteOldAnswers(db, 24 * 29, 100),

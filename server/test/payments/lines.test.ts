@@ -1,9 +1,9 @@
 /** What the operator reads in the log about a payment: one line per step, after it is committed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { reject } from '../../src/payments/end.ts'
 import { openMeasure } from '../../src/payments/measure.ts'
 import { listConnected, openRails } from '../../src/payments/rails.ts'
-import { reject } from '../../src/payments/settlers/reject.ts'
 import { openShop, payTo } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { openDriven, type Prepared } from './adversity/driven.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openRails } from '../../src/payments/rails.ts'
-import { startReconciling } from '../../src/payments/restores/reconcile.ts'
+import { startReconciling } from '../../src/payments/reconcile.ts'
 import { Problem } from '../../src/problems.ts'
 import { payTo } from '../support/shop.ts'
 import { openRefunding, type Paid, signTyped, walletKey } from './support/refunding.ts'

@@ -7,9 +7,9 @@ import type { Transaction } from '../../database/db.ts'
 import { appendEvent, newEvent } from '../../events/append.ts'
 import { isId, type StoreId } from '../../ids.ts'
 import { type CreditRow, toPayment } from '../../payments/credits/credit.ts'
-import { writeNote } from '../../payments/credits/note-rows.ts'
-import * as rows from '../../payments/credits/store-rows.ts'
-import { readIsRestoring } from '../../payments/restores/rows.ts'
+import * as rows from '../../payments/credits/decide.ts'
+import { readPayment, type StorePayment } from '../../payments/credits/store-payments.ts'
+import { readIsRestoring } from '../../payments/reconcile.ts'
 import { invalid, Problem } from '../../problems.ts'
 import { readReturned } from '../../refunds/returned.ts'
 import { isRefunded, lockRefundsOf, readRefundable } from '../../refunds/rows.ts'
@@ -97,7 +97,7 @@ export async function dismissPayment(
     return note === null ? toPayment(payment) : await notePayment(ctx, tx, decision, now)
   refuseClosed(payment)
   await rows.dismissPayment(tx, storeId, paymentId)
-  if (note !== null) await writeNote(tx, storeId, paymentId, note, actor)
+  if (note !== null) await rows.writeNote(tx, storeId, paymentId, note, actor)
   await tell(ctx, tx, decision, 'payment.dismissed', now)
   const shownOn = [payment.checkoutId, ...payment.hints.map(({ checkoutId }) => checkoutId)]
   await notePagesChanged(
@@ -116,7 +116,7 @@ export async function notePayment(
 ): Promise<Payment> {
   const { storeId, actor, paymentId, note } = decision
   await takeUp(tx, storeId, paymentId)
-  if (await writeNote(tx, storeId, paymentId, note, actor))
+  if (await rows.writeNote(tx, storeId, paymentId, note, actor))
     await tell(ctx, tx, decision, 'payment.noted', now)
   return toPayment(await readKnown(tx, storeId, paymentId))
 }
@@ -137,15 +137,15 @@ async function lockPayment(tx: Transaction, storeId: StoreId, paymentId: string)
 }
 
 /** Locks the payment's checkout and reads the payment: it may be deleted with its checkout until then. */
-async function takeUp(tx: Transaction, storeId: StoreId, paymentId: string): Promise<rows.StorePayment> {
+async function takeUp(tx: Transaction, storeId: StoreId, paymentId: string): Promise<StorePayment> {
   const payment = await readKnown(tx, storeId, paymentId)
   if (payment.checkoutId === null) return payment
   await rows.holdCheckout(tx, payment.checkoutId)
   return await readKnown(tx, storeId, paymentId)
 }
 
-async function readKnown(tx: Transaction, storeId: StoreId, paymentId: string): Promise<rows.StorePayment> {
-  const payment = await rows.readPayment(tx, storeId, paymentId)
+async function readKnown(tx: Transaction, storeId: StoreId, paymentId: string): Promise<StorePayment> {
+  const payment = await readPayment(tx, storeId, paymentId)
   if (!payment) throw new Problem('not_found', 'No such payment.')
   return payment
 }
@@ -158,7 +158,7 @@ async function tell(
   type: 'payment.accepted' | 'payment.dismissed' | 'payment.noted',
   now: Date,
 ): Promise<void> {
-  const payment = await rows.readPayment(tx, storeId, paymentId)
+  const payment = await readPayment(tx, storeId, paymentId)
   assert(payment, 'a payment that was just decided about is gone')
   const row = payment.checkoutId === null ? null : await readCheckout(tx, storeId, payment.checkoutId)
   const data = { checkout: row && toStoreWire(ctx, row.checkout, row.payment), payment: toPayment(payment) }

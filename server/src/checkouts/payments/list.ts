@@ -7,8 +7,8 @@ import {
   listPayments as listRows,
   noPaymentFilter,
   type PaymentFilter,
-} from '../../payments/credits/list-rows.ts'
-import { readPayment as readRow } from '../../payments/credits/store-rows.ts'
+  readPayment as readRow,
+} from '../../payments/credits/store-payments.ts'
 import { invalid, Problem } from '../../problems.ts'
 import { readLeft } from '../../refunds/rows.ts'
 

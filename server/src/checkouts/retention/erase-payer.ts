@@ -6,11 +6,11 @@ import {
   countLeft,
   countMoving,
   type ErasedPayment,
+  erasedLike,
   erasePayments,
   type Left,
   listErasable,
 } from '../../payments/erase.ts'
-import { erasedLike } from '../../payments/erased.ts'
 
 /** One transaction of a fraction of a second. */
 const checkoutsPerBatch = 200

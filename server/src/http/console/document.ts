@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
-import { countUndecided } from '../../payments/credits/undecided-rows.ts'
+import { countUndecided } from '../../payments/credits/store-payments.ts'
 import { openAssets } from '../page/assets.ts'
 import { sendCompressed } from '../page/compress.ts'
 import { type Html, html } from '../page/html.ts'

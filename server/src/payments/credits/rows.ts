@@ -1,11 +1,11 @@
 import type { Disposition, EventType } from '@farthing/sdk'
+import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
-import { hintsFor, modeOf, ownersOf } from './owner-rows.ts'
-import { isKept, makeRoom, numberLeftOut, placeOutside } from './place-rows.ts'
+import { hintsFor, modeOf, ownersOf } from './owners.ts'
 
-/** SQL for credits: money seen on the chain. */
+/** A plain transfer to one of our wallets, as the chain shows it. */
 export type SeenPlain = {
   readonly asset: string
   readonly payer: string
@@ -19,10 +19,10 @@ export type SeenPlain = {
    */
   readonly position: number
 }
+
 /** A transfer by an authorization with this nonce. */
 export type Seen = SeenPlain & { readonly nonce: string }
 
-type Key = { readonly asset: string; readonly payer: string; readonly nonce: string }
 /** Where the money was seen. */
 export type Place = { readonly hash: string; readonly number: number; readonly time: Date }
 
@@ -44,106 +44,6 @@ export type Concern = {
   } | null
 }
 
-export type NewCredit = {
-  readonly seen: Seen | (SeenPlain & { readonly nonce: null })
-  readonly paymentId: string
-  readonly checkoutId: string | null
-  /** The checkout's store. */
-  readonly storeId: string | null
-  /**
-   * Whether it is written as exact at once, if it is new and its checkout has had no exact credit: one that the chain
-   * removed may come back in the same block. The caller has locked the checkout.
-   */
-  readonly isExpected: boolean
-  /** Who sent the transaction of a plain transfer, if that is known. */
-  readonly sender: { readonly address: string; readonly nonce: number } | null
-}
-
-/**
- * Writes the credits found in a block. A new inclusion of the same transfer orphans the old credit and keeps what was
- * decided about it. When a block becomes canonical again, its credits are no longer orphaned, but one that was exact
- * becomes overpaid if another credit is exact by then. An unmatched credit whose claim has turned up is assigned to
- * that claim. The disposition is decided under the checkout's lock when its status is updated, in the same transaction;
- * until then, a credit with a checkout counts as overpaid, or as exact if that is expected, so that it need not be
- * written twice. If an earlier reading of the block told of another transfer at the same place, that one stays: a
- * witnessed reading has withdrawn it before. A transfer that counted long ago, and whose credit is deleted, is never
- * written again. Returns only the checkouts of credits that are new or changed, since blocks
- * are read again.
- */
-export async function upsertCredits(
-  tx: Transaction,
-  network: string,
-  block: Place,
-  credits: readonly NewCredit[],
-  isWitnessed: boolean,
-): Promise<string[]> {
-  const input = JSON.stringify(
-    credits.map(({ seen, paymentId, checkoutId, storeId, isExpected, sender }) => ({
-      log_index: seen.logIndex,
-      payment_id: paymentId,
-      transaction_hash: seen.transactionHash,
-      position: seen.position,
-      asset: seen.asset,
-      payer: seen.payer,
-      nonce: seen.nonce,
-      pay_to: seen.to,
-      amount: seen.value.toString(),
-      store_id: storeId,
-      checkout_id: checkoutId,
-      is_expected: isExpected,
-      sender: sender?.address ?? null,
-      sender_nonce: sender?.nonce ?? null,
-    })),
-  )
-  const isAnyLeft = await makeRoom(tx, network, block.hash, input)
-  const rows = await tx.query<{ checkout_id: string | null }>(
-    `insert into credits as k (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
-       position, asset, payer, nonce, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time,
-       included_at, accepted_at, dismissed_at, sender, sender_nonce, witnessed_at, counts)
-     select $1, $3, i.log_index, coalesce(e.payment_id, i.payment_id), $4, $5, i.transaction_hash,
-       i.position, i.asset, i.payer, i.nonce, i.pay_to, i.amount,
-       case when e.checkout_id is null then i.store_id else e.store_id end, coalesce(e.checkout_id, i.checkout_id),
-       case when coalesce(e.checkout_id, i.checkout_id) is null then 'unmatched'
-         when i.is_expected and e.checkout_id is null and not exists (select 1 from credits o
-           where o.checkout_id = i.checkout_id and o.disposition = 'exact') then 'exact'
-         else 'overpaid' end,
-       coalesce(e.first_seen_block_time, $5), clock(), e.accepted_at, e.dismissed_at,
-       coalesce(e.sender, i.sender), coalesce(e.sender_nonce, i.sender_nonce), case when $6 then clock() end, $6
-     from json_to_recordset($2) as i (log_index integer, payment_id text, transaction_hash text, position integer,
-       asset text, payer text, nonce text, pay_to text, amount numeric, store_id text, checkout_id text,
-       is_expected boolean, sender text, sender_nonce bigint)
-     cross join lateral (select min(o.payment_id) as payment_id, min(o.first_seen_block_time) as first_seen_block_time,
-         max(o.checkout_id) as checkout_id, max(o.store_id) as store_id, max(o.accepted_at) as accepted_at,
-         max(o.dismissed_at) as dismissed_at, max(o.sender) as sender, max(o.sender_nonce) as sender_nonce
-       from (
-         ${creditsOfTransfer('orphaned_at is null')} union all ${creditsOfTransfer('orphaned_at is not null')}
-       ) o) e
-     where not ${isKept('i')}
-     on conflict (network, block_hash, log_index) do update set
-       orphaned_at = null,
-       reversed_at = null,
-       position = excluded.position,
-       witnessed_at = coalesce(k.witnessed_at, excluded.witnessed_at),
-       counts = k.counts or excluded.counts,
-       announced = case when k.announced in ('reorged', 'reversed') then null else k.announced end,
-       checkout_id = coalesce(k.checkout_id, excluded.checkout_id),
-       store_id = case when k.checkout_id is null then excluded.store_id else k.store_id end,
-       disposition = case
-         when k.checkout_id is null then case when excluded.checkout_id is null then 'unmatched' else 'overpaid' end
-         when k.disposition = 'exact' and k.orphaned_at is not null and exists (select 1 from credits o
-           where o.checkout_id = k.checkout_id and o.disposition = 'exact' and o.orphaned_at is null) then 'overpaid'
-         else k.disposition end
-     where (k.orphaned_at is not null or (k.witnessed_at is null and $6) or k.position <> excluded.position
-         or (k.checkout_id is null and excluded.checkout_id is not null))
-       and k.transaction_hash = excluded.transaction_hash and k.asset = excluded.asset and k.payer = excluded.payer
-       and k.nonce is not distinct from excluded.nonce and k.pay_to = excluded.pay_to and k.amount = excluded.amount
-     returning checkout_id`,
-    [network, input, block.hash, block.number, block.time, isWitnessed],
-  )
-  if (isAnyLeft) await numberLeftOut(tx, network, block.hash)
-  return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
-}
-
 /** Locks those of the checkouts that wait for a payment, and returns them. */
 export async function lockWaiting(tx: Transaction, checkoutIds: readonly string[]): Promise<Set<string>> {
   const rows = await tx.query<{ id: string }>(
@@ -151,16 +51,6 @@ export async function lockWaiting(tx: Transaction, checkoutIds: readonly string[
     [checkoutIds],
   )
   return new Set(rows.map(({ id }) => id))
-}
-
-/** SQL: the credits of the transfer `i`, live or orphaned ones: these have different indexes. */
-function creditsOfTransfer(liveness: string): string {
-  return `select * from credits where network = $1 and asset = i.asset and payer = i.payer and nonce = i.nonce
-      and ${liveness}
-    union all
-    select * from credits where network = $1 and transaction_hash = i.transaction_hash and asset = i.asset
-      and payer = i.payer and pay_to = i.pay_to and amount = i.amount and position = i.position
-      and nonce is null and i.nonce is null and ${liveness}`
 }
 
 /**
@@ -263,25 +153,6 @@ export const reversal = `reversed_at = clock(), announced = case when exists (se
     where o.payment_id = k.payment_id and (o.included_at, o.block_hash) > (k.included_at, k.block_hash))
   then 'reversed' else k.announced end`
 
-/**
- * Reverses the orphaned credits of authorizations that have died since: the money went back. Returns their checkouts.
- */
-export async function reverseCredits(
-  tx: Transaction,
-  network: string,
-  dead: readonly Key[],
-): Promise<string[]> {
-  const rows = await tx.query<{ checkout_id: string | null }>(
-    `update credits k set ${reversal}
-     from json_to_recordset($2) as i (asset text, payer text, nonce text)
-     where k.network = $1 and k.asset = i.asset and k.payer = i.payer and k.nonce = i.nonce
-       and k.orphaned_at is not null and k.reversed_at is null
-     returning k.checkout_id`,
-    [network, JSON.stringify(dead)],
-  )
-  return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
-}
-
 /** A credit that stops being exact is written before the one that replaces it. */
 export async function writeDispositions(
   tx: Transaction,
@@ -335,4 +206,81 @@ export async function writeAnnouncements(tx: Transaction, told: readonly Announc
 function parseKey(key: string): { network: string; block_hash: string; log_index: number } {
   const [network = '', block_hash = '', log_index = ''] = key.split(' ')
   return { network, block_hash, log_index: Number.parseInt(log_index, 10) }
+}
+
+/**
+ * SQL: whether the transfer `i` was counted before and its credit was deleted since, or the address of its payer erased. A
+ * reading that left out the authorization of a transfer is recognised by its place. $1 is the network.
+ */
+export const isKept = (i: string) => `exists (select 1 from kept_credits x where x.key in (
+  credit_key($1, ${i}.transaction_hash, ${i}.asset, ${i}.payer, ${i}.pay_to, ${i}.amount, ${i}.position),
+  nonce_key($1, ${i}.asset, ${i}.payer, ${i}.nonce)))`
+
+/** Above every position that a transfer has: from here on they are those of payers whose data was erased. */
+export const erasedPosition = 1_000_000
+
+/**
+ * SQL: a new log index for the credit `k` outside of what a block can have, so that its place is free for what is really
+ * there. Takes part in a window over all credits that the statement moves.
+ */
+export function placeOutside(k: string): string {
+  return `(select least(0, min(o.log_index)) from credits o where o.network = ${k}.network and o.block_hash = ${k}.block_hash)
+    - row_number() over (partition by ${k}.block_hash order by ${k}.log_index)`
+}
+
+/** A plain transfer that was on the chain, no longer is, and may come back. */
+export type OrphanedTransfer = {
+  readonly transactionHash: Hex
+  readonly sender: Hex | null
+  readonly senderNonce: number | null
+  readonly isOld: boolean
+}
+
+export async function listOrphanedTransfers(
+  db: Database,
+  network: string,
+  oldMinutes: number,
+  limit: number,
+): Promise<OrphanedTransfer[]> {
+  const rows = await db.query<{
+    transaction_hash: Hex
+    sender: Hex | null
+    sender_nonce: string | null
+    is_old: boolean
+  }>(
+    `select k.transaction_hash, k.sender, k.sender_nonce,
+       k.orphaned_at <= clock() - make_interval(mins => $2) as is_old
+     from credits k
+     where k.network = $1 and k.orphaned_at is not null and k.reversed_at is null and k.nonce is null
+       and not exists (select 1 from credits o where o.network = k.network
+         and o.transaction_hash = k.transaction_hash and o.asset = k.asset and o.position = k.position
+         and o.orphaned_at is null)
+     order by k.orphaned_at limit $3`,
+    [network, oldMinutes, limit],
+  )
+  return rows.map((row) => ({
+    transactionHash: row.transaction_hash,
+    sender: row.sender,
+    senderNonce: row.sender_nonce === null ? null : Number.parseInt(row.sender_nonce, 10),
+    isOld: row.is_old,
+  }))
+}
+
+/** Reverses transfers that will not come back, unless they already have. Returns the checkouts affected. */
+export async function reverseOrphanedTransfers(
+  tx: Transaction,
+  network: string,
+  transactionHashes: readonly Hex[],
+): Promise<string[]> {
+  const rows = await tx.query<{ checkout_id: string | null }>(
+    `update credits k set ${reversal}
+     where k.network = $1 and k.transaction_hash = any($2) and k.nonce is null and k.orphaned_at is not null
+       and k.reversed_at is null
+       and not exists (select 1 from credits o where o.network = k.network
+         and o.transaction_hash = k.transaction_hash and o.asset = k.asset and o.position = k.position
+         and o.orphaned_at is null)
+     returning k.checkout_id`,
+    [network, transactionHashes],
+  )
+  return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }

@@ -2,8 +2,7 @@ import type { Chain } from '../../chains/evm/chain.ts'
 import { readReceipts } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
 import type { Context } from '../../context.ts'
-import { listUncosted, noteCosts, type Uncosted } from '../settlers/gas-rows.ts'
-import type { Settler } from '../settlers/rows.ts'
+import { listUncosted, noteCosts, type Settler, type Uncosted } from '../settlers/rows.ts'
 
 /** Receipts per request. */
 const receiptsMax = 50

@@ -9,18 +9,16 @@ import { crashPoint } from '../../crash.ts'
 import type { Transaction } from '../../database/db.ts'
 import { appendEvent, newEvent } from '../../events/append.ts'
 import { idOfNetwork } from '../../networks.ts'
-import { limitsAlone } from '../credits/alone.ts'
 import { toPayment } from '../credits/credit.ts'
-import { advanceCredits, findReach } from '../credits/finality-rows.ts'
-import { reportSafe } from '../credits/report-safe.ts'
+import { advanceCredits, findReach, reportSafe } from '../credits/finality.ts'
 import * as credits from '../credits/rows.ts'
-import { allowAlone, isAnyNotFinal, withdrawUntold } from '../credits/witness-rows.ts'
-import { writeCredits } from '../credits/write.ts'
+import { allowAlone, isAnyNotFinal, limitsAlone, withdrawUntold } from '../credits/single-provider.ts'
+import { type NewCredit, writeCredits } from '../credits/write.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { liveCreditOf } from '../rows.ts'
-import { reportForeign } from '../settlers/report-foreign.ts'
+import { reportForeign } from '../settlers/foreign-nonces.ts'
 import { listSettlerAddresses, noteMined } from '../settlers/rows.ts'
-import { claimByAmount, type Match } from '../transfers/rows.ts'
+import { claimByAmount, type Match } from '../transfers/match.ts'
 import { boundPattern } from './bound-nonce.ts'
 import { recoverClaims } from './recover-claims.ts'
 import {
@@ -200,7 +198,7 @@ function dustUnits({ network }: Chain, asset: string): bigint {
 async function readSenders(
   chain: Chain,
   matches: readonly Match[],
-): Promise<(Match & Pick<credits.NewCredit, 'sender'>)[]> {
+): Promise<(Match & Pick<NewCredit, 'sender'>)[]> {
   const hashes = matches.flatMap(({ seen, checkoutId }) => (checkoutId ? seen.transactionHash : []))
   const sent = await readTransactions(chain, hashes).catch((error) => {
     if (!(error instanceof RpcUnavailableError)) throw error

@@ -3,9 +3,8 @@ import { findUse } from '../../chains/evm/find-use.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
-import { noteForeign } from '../settlers/foreign-rows.ts'
-import type { Uncosted } from '../settlers/gas-rows.ts'
-import { reportForeign } from '../settlers/report-foreign.ts'
+import { noteForeign, reportForeign } from '../settlers/foreign-nonces.ts'
+import type { Uncosted } from '../settlers/rows.ts'
 
 /** Nodes have a receipt within seconds of its block. */
 const receiptSecondsMax = 15

@@ -4,8 +4,8 @@ import { isNonceUsed, readInclusion } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { readStoredBlocks, readTip } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
+import { listOrphanedTransfers, type OrphanedTransfer, reverseOrphanedTransfers } from '../credits/rows.ts'
 import type { UpdateStatus } from '../rail.ts'
-import { listOrphanedTransfers, type OrphanedTransfer, reverseOrphanedTransfers } from '../transfers/rows.ts'
 import { openListener } from './credit-blocks.ts'
 
 /** A wallet that still has the transaction sends it again sooner than this. */

@@ -4,8 +4,7 @@ import { readInclusion } from '../../chains/evm/transactions.ts'
 import { lockFollower, readTip } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import type { UpdateStatus } from '../rail.ts'
-import { pasteLimits } from '../transfers/paste.ts'
-import { decidePasted, listPasted, type Pasted, writePasted } from '../transfers/paste-rows.ts'
+import { decidePasted, listPasted, type Pasted, pasteLimits, writePasted } from '../transfers/paste.ts'
 import { openListener } from './credit-blocks.ts'
 
 /** Two blocks: by then most transactions that were still on their way are in one. */

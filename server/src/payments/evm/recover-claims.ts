@@ -6,7 +6,7 @@ import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
 import { idOfMarker } from '../../ids.ts'
 import type { Concern, Seen } from '../credits/rows.ts'
-import { insertRecovered, readIsRestoring } from '../restores/rows.ts'
+import { insertRecovered, readIsRestoring } from '../reconcile.ts'
 import { listSettlerAddresses } from '../settlers/rows.ts'
 import { isBound, isBoundTo } from './bound-nonce.ts'
 

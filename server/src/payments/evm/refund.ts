@@ -14,9 +14,9 @@ import { unitsToText } from '../../money.ts'
 import type { EvmNetwork } from '../../networks.ts'
 import { Problem } from '../../problems.ts'
 import { toSafeNumber } from '../../safe-number.ts'
+import { giveUpSpent, hasFailedLately, type WrittenHandOut, writeHandOut } from '../hand-outs.ts'
 import type { CommitHandOut, Handed, Presented, RefundOrder, RefundRail, Refusal, ToSign } from '../rail.ts'
-import { giveUpSpent, hasFailedLately, type WrittenHandOut, writeHandOut } from '../refund-rows.ts'
-import { readRestoredAt } from '../restores/rows.ts'
+import { readRestoredAt } from '../reconcile.ts'
 import type { EvmVerifier } from './verify.ts'
 
 /**

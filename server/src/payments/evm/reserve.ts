@@ -2,8 +2,7 @@ import { randomInt } from 'node:crypto'
 import type { Context } from '../../context.ts'
 import type { EvmNetwork } from '../../networks.ts'
 import type { Wanted } from '../rail.ts'
-import { heldMax, suffixMax, suffixUnits } from '../transfers/reserve.ts'
-import { insertReserved } from '../transfers/rows.ts'
+import { heldMax, insertReserved, suffixMax, suffixUnits } from '../transfers/reserve.ts'
 
 /** Enough for one to be free: each is taken with a probability of at most one half, usually far less. */
 const suffixesTried = 16

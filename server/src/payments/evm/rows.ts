@@ -1,6 +1,6 @@
 import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
-import { mayMatchAt, modeOf } from '../credits/owner-rows.ts'
+import { mayMatchAt, modeOf } from '../credits/owners.ts'
 import type { Concern, Seen, SeenPlain } from '../credits/rows.ts'
 import { refundPattern } from '../refund-nonce.ts'
 import {
@@ -11,7 +11,7 @@ import {
   isUncreditedHere,
   toAuthorized,
 } from '../rows.ts'
-import type { Match } from '../transfers/rows.ts'
+import type { Match } from '../transfers/match.ts'
 import { boundPattern } from './bound-nonce.ts'
 
 type PerhapsDead = Authorized & {

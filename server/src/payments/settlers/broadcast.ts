@@ -1,8 +1,8 @@
 import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
+import type { Database } from '../../database/db.ts'
 import { idOfNetwork } from '../../networks.ts'
-import { noteSent, type Reception } from './gas-rows.ts'
 
 /**
  * What a node's refusal means: it has the transaction, or another one in its place (`taken`); the settler cannot pay for
@@ -53,4 +53,33 @@ export async function broadcast(
       fields,
       'the nodes refuse a transaction; its lane sends it again every few seconds: check what they say',
     )
+}
+
+/** What nodes answered when bytes were sent. */
+type Reception = {
+  /** Whether a node took them, now or before. */
+  readonly isTaken: boolean
+  /** Whether nodes refused them because the settler cannot pay. */
+  readonly isUnfunded: boolean
+  /** The node's words, if it refused them. */
+  readonly refusal: string | null
+}
+
+/** Records that bytes were sent. It is news if nodes refused them for a reason that was not recorded before. */
+async function noteSent(
+  db: Database,
+  hash: string,
+  { isTaken, isUnfunded, refusal }: Reception,
+): Promise<{ readonly isNews: boolean; readonly network: string; readonly settler: string }> {
+  const [row] = await db.query<{ is_news: boolean; network: string; settler: string }>(
+    `update broadcasts b set first_sent_at = coalesce(b.first_sent_at, clock()), last_sent_at = clock(),
+       taken_at = case when $2::boolean then coalesce(b.taken_at, clock()) else b.taken_at end,
+       unfunded_at = case when $3::boolean then coalesce(b.unfunded_at, clock()) when not $2::boolean then b.unfunded_at end,
+       refusal = coalesce($4::text, b.refusal)
+     from broadcasts old where b.hash = $1 and old.hash = b.hash
+     returning b.network, b.settler, $4::text is not null and case when $3::boolean then old.unfunded_at is null
+       else old.refusal is distinct from $4::text end as is_news`,
+    [hash, isTaken, isUnfunded, refusal],
+  )
+  return { isNews: row?.is_news ?? false, network: row?.network ?? '', settler: row?.settler ?? '' }
 }

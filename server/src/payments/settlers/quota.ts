@@ -1,8 +1,8 @@
 import type { GasQuota } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
+import type { Database } from '../../database/db.ts'
 import { unitsToText } from '../../money.ts'
 import type { Rail, Rails } from '../rail.ts'
-import { readStoreGas } from './gas-rows.ts'
 
 /** What settlements for a store have cost today, on each network where that is limited. */
 export async function readQuotas(
@@ -36,4 +36,13 @@ export function costPerDay(rail: Rail, isLimited: boolean): bigint | null {
 /** Midnight UTC, when quotas start again. */
 export function nextDay(now: Date): Date {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate() + 1))
+}
+
+/** What a store's settlements have cost today (UTC), by network. */
+export async function readStoreGas(db: Database, storeId: string): Promise<Map<string, bigint>> {
+  const rows = await db.query<{ network: string; spent: string }>(
+    "select network, spent from store_gas where store_id = $1 and day = (clock() at time zone 'utc')::date",
+    [storeId],
+  )
+  return new Map(rows.map(({ network, spent }) => [network, BigInt(spent)]))
 }

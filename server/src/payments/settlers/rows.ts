@@ -1,7 +1,7 @@
 import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
-import { authorizationOf, isUncreditedOf } from '../rows.ts'
-import { sendsMax } from './foreign-rows.ts'
+import { type AuthorizationKey, authorizationOf, isUncreditedOf } from '../rows.ts'
+import { sendsMax } from './foreign-nonces.ts'
 
 /** SQL for settlers, their nonces and the transactions signed with them. */
 export type Settler = {
@@ -195,10 +195,8 @@ export async function noteBalance(
   )
 }
 
-type Key = { readonly asset: string; readonly payer: string; readonly nonce: string }
-
 /** An authorization to send, as it was when it was simulated. */
-export type Wanted = Key & {
+export type Wanted = AuthorizationKey & {
   readonly sends: number
   /** What its payer had sent and not settled: the balance was compared with this. */
   readonly unsettled: bigint
@@ -215,7 +213,7 @@ export async function lockForSending(
   tx: Transaction,
   settler: { network: string; address: string; holder: string; epoch: bigint },
   wanted: readonly Wanted[],
-): Promise<{ nonce: number; keys: Key[] } | null> {
+): Promise<{ nonce: number; keys: AuthorizationKey[] } | null> {
   const [row] = await tx.query<{ next_nonce: string; payers: string[] }>(
     `select next_nonce, array(select payer from unnest($5::text[]) as payer
        where pg_try_advisory_xact_lock(hashtextextended('send ' || $1 || ' ' || payer, 0))) as payers
@@ -232,7 +230,7 @@ export async function lockForSending(
   )
   if (!row) return null
   const isFree = new Set(row.payers)
-  const keys = await tx.query<Key>(
+  const keys = await tx.query<AuthorizationKey>(
     `select a.asset, a.payer, a.nonce
      from (select * from json_to_recordset($2) as i (asset text, payer text, nonce text, sends integer,
        unsettled numeric) order by asset, payer, nonce) i
@@ -260,7 +258,14 @@ export async function lockForSending(
  */
 export async function insertSend(
   tx: Transaction,
-  send: { network: string; settler: string; nonce: number; hash: string; bytes: Hex; keys: readonly Key[] },
+  send: {
+    network: string
+    settler: string
+    nonce: number
+    hash: string
+    bytes: Hex
+    keys: readonly AuthorizationKey[]
+  },
 ): Promise<void> {
   await tx.query(
     `with taken as (
@@ -393,4 +398,160 @@ export async function listSettlerAddresses(
 /** Retires every settler of a chain that was replaced by another with the same id. */
 export async function retireSettlers(db: Database, network: string): Promise<void> {
   await db.query("update settlers set state = 'retired' where network = $1", [network])
+}
+
+export type Uncosted = {
+  readonly nonce: number
+  /** Of everything that was signed for it. */
+  readonly hashes: readonly string[]
+  readonly minedAgoSeconds: number
+  /** Whether nothing else can have been signed for it. */
+  readonly isComplete: boolean
+}
+
+/** Mined transactions whose cost is not known yet. */
+export async function listUncosted(
+  db: Database,
+  network: string,
+  settler: string,
+  limit: number,
+): Promise<Uncosted[]> {
+  const rows = await db.query<{ nonce: string; hashes: string[]; mined_ago: number; is_complete: boolean }>(
+    // After an hour nobody asks again. A restore may have forgotten bytes that were signed for a nonce.
+    `select t.nonce, array_agg(b.hash) as hashes, extract(epoch from clock() - t.mined_at)::float8 as mined_ago,
+       not exists (select 1 from restores r where r.network = $1
+         and (r.finished_at is null or r.finished_at >= t.created_at)) as is_complete
+     from transactions t
+     join broadcasts b on b.network = t.network and b.settler = t.settler and b.nonce = t.nonce
+     where t.network = $1 and t.settler = $2 and t.cost_wei is null and t.mined_at > clock() - interval '1 hour'
+       and not exists (select 1 from foreign_nonces f where f.network = $1 and f.settler = $2 and f.nonce = t.nonce)
+     group by t.network, t.settler, t.nonce order by t.nonce limit $3`,
+    [network, settler, limit],
+  )
+  return rows.map((row) => ({
+    nonce: Number.parseInt(row.nonce, 10),
+    hashes: row.hashes,
+    minedAgoSeconds: row.mined_ago,
+    isComplete: row.is_complete,
+  }))
+}
+
+/**
+ * Records what mined transactions cost. Their calls share the cost equally, and each share is charged to the store of
+ * its payment, whether it had effect or not. Those without effect are marked as failed. Returns the transactions that
+ * this call recorded, each with the number of its payments.
+ */
+export async function noteCosts(
+  db: Database,
+  network: string,
+  settler: string,
+  costs: readonly { readonly nonce: number; readonly wei: bigint }[],
+): Promise<{ readonly nonce: number; readonly payments: number }[]> {
+  const rows = await db.query<{ nonce: string; payments: number }>(
+    `with costed as (
+       update transactions t set cost_wei = i.wei from json_to_recordset($3) as i (nonce bigint, wei numeric)
+       where t.network = $1 and t.settler = $2 and t.nonce = i.nonce and t.mined_at is not null and t.cost_wei is null
+       returning t.nonce, t.cost_wei
+     ), calls as (
+       select c.settler_nonce, c.asset, c.payer, c.nonce, a.store_id, a.is_credited,
+         trunc(t.cost_wei / count(*) over (partition by t.nonce)) as share
+       from costed t
+       join transaction_calls c on c.network = $1 and c.settler = $2 and c.settler_nonce = t.nonce
+       cross join ${authorizationOf('c')}
+     ), locked as (
+       -- Never waits for a transaction that locks several authorizations in another order.
+       select a.asset, a.payer, a.nonce from calls c
+       cross join lateral (select * from authorizations a where a.network = $1 and a.asset = c.asset
+         and a.payer = c.payer and a.nonce = c.nonce and a.failed_at is null for no key update skip locked) a
+       where not c.is_credited
+     ), failed as (
+       update authorizations a set failed_at = clock() from locked l
+       where a.network = $1 and a.asset = l.asset and a.payer = l.payer and a.nonce = l.nonce
+     ), charged as (
+       insert into store_gas as g (store_id, network, day, spent, payments, failures)
+       select store_id, $1, (clock() at time zone 'utc')::date, sum(share), count(*),
+         count(*) filter (where not is_credited)
+       from calls where store_id is not null group by store_id order by store_id
+       on conflict (store_id, network, day) do update set spent = g.spent + excluded.spent,
+         payments = g.payments + excluded.payments, failures = g.failures + excluded.failures
+     ), summed as (
+       insert into settler_gas as g (network, settler, hour, spent, payments, failures)
+       select $1, $2, date_trunc('hour', clock()), sum(cost_wei), (select count(*) from calls),
+         (select count(*) from calls where not is_credited)
+       from costed having count(*) > 0
+       on conflict (network, settler, hour) do update set spent = g.spent + excluded.spent,
+         payments = g.payments + excluded.payments, failures = g.failures + excluded.failures
+     )
+     select t.nonce, (select count(*)::integer from calls c where c.settler_nonce = t.nonce) as payments from costed t`,
+    [network, settler, JSON.stringify(costs.map(({ nonce, wei }) => ({ nonce, wei: wei.toString() })))],
+  )
+  return rows.map(({ nonce, payments }) => ({ nonce: Number.parseInt(nonce, 10), payments }))
+}
+
+/** Payments of a network that are claimed and not sent, or sent and not found yet. Counted up to a limit. */
+export async function measureInFlight(
+  db: Database,
+  network: string,
+  countMax: number,
+): Promise<Readonly<Record<'claimed' | 'sent', { readonly count: number; readonly oldestAt: Date | null }>>> {
+  const rows = await db.query<{ state: 'claimed' | 'sent'; count: number; oldestAt: Date }>(
+    `select state, count(*)::integer as count, min(claimed_at) as "oldestAt" from (
+       select state, claimed_at from authorizations
+       where network = $1 and state in ('claimed', 'sent') and not is_credited and refund_id is null limit $2) waiting
+     group by state`,
+    [network, countMax],
+  )
+  const of = (state: 'claimed' | 'sent') =>
+    rows.find((row) => row.state === state) ?? { count: 0, oldestAt: null }
+  return { claimed: of('claimed'), sent: of('sent') }
+}
+
+/** SQL for nonces that a transaction which is not ours has used, and for the settlers that were stopped over it. */
+
+export type Stopped = {
+  readonly address: string
+  /** The highest of its nonces that somebody else is known to have used. */
+  readonly nonce: string
+  readonly stoppedAt: Date
+}
+
+/** Stopped settlers about which nobody has decided yet. */
+export async function listStopped(db: Database, network: string): Promise<Stopped[]> {
+  return await db.query<Stopped>(
+    `select s.address, s.stopped_at as "stoppedAt", (select max(f.nonce) from foreign_nonces f
+       where f.network = s.network and f.settler = s.address) as nonce
+     from settlers s where s.network = $1 and s.stopped_at is not null and s.state <> 'retired' order by s.address`,
+    [network],
+  )
+}
+
+/** The settlers that are not retired, or have something that is not mined or not settled. */
+export async function listUsedSettlers(
+  db: Database,
+): Promise<{ readonly network: string; readonly address: string }[]> {
+  return await db.query<{ network: string; address: string }>(
+    `select s.network, s.address from settlers s
+     where s.state <> 'retired' or s.next_nonce > s.mined_nonce
+       or exists (select 1 from transactions t
+         where t.network = s.network and t.settler = s.address and t.nonce >= s.mined_nonce and t.mined_at is null)
+       or exists (select 1 from authorizations a
+         where a.network = s.network and a.settler = s.address and a.state in ('claimed', 'sent') and not a.is_credited)
+     order by s.network, s.address`,
+  )
+}
+
+/** A settler as the directory names it. */
+type Named = { readonly scope: string; readonly address: string }
+
+/** Writes whether another cell owns these settlers. */
+export async function writeSettlersElsewhere(
+  db: Database,
+  settlers: readonly Named[],
+  isElsewhere: boolean,
+): Promise<void> {
+  await db.query(
+    `update settlers s set elsewhere = $2 from json_to_recordset($1) as i (scope text, address text)
+     where s.network = i.scope and s.address = i.address and s.elsewhere <> $2`,
+    [JSON.stringify(settlers), isElsewhere],
+  )
 }

@@ -1,8 +1,9 @@
 import type { Context } from '../../context.ts'
+import type { Database } from '../../database/db.ts'
 import { unitsToText } from '../../money.ts'
 import type { Network } from '../../networks.ts'
 import type { Rail } from '../rail.ts'
-import { readReadiness, readSpent } from './gas-rows.ts'
+import { readReadiness } from './readiness.ts'
 import { listSettlers } from './rows.ts'
 
 /** How long an active settler can go on. Amounts are in the smallest unit of the native currency. */
@@ -76,4 +77,21 @@ export async function measureRunways(ctx: Context, rails: readonly Rail[]): Prom
       else hoursLeft.set(labels, toNumber(runway.hoursLeft))
     }
   }
+}
+
+/** What settlers spent in the last 24 hours and how many payments had effect, by `network address`. */
+async function readSpent(
+  db: Database,
+): Promise<Map<string, { readonly spent: bigint; readonly payments: bigint }>> {
+  const rows = await db.query<{ network: string; settler: string; spent: string; payments: string }>(
+    `select network, settler, sum(spent) as spent, sum(payments - failures) as payments
+     from settler_gas
+     where hour > clock() - interval '24 hours' group by network, settler`,
+  )
+  return new Map(
+    rows.map(({ network, settler, spent, payments }) => [
+      `${network} ${settler}`,
+      { spent: BigInt(spent), payments: BigInt(payments) },
+    ]),
+  )
 }

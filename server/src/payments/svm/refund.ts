@@ -20,7 +20,7 @@ import type {
   ToSign,
   Transfer,
 } from '../rail.ts'
-import { readIsRestoring } from '../restores/rows.ts'
+import { readIsRestoring } from '../reconcile.ts'
 import type { FeePayers } from './fee-payers.ts'
 import { blockhashExpired, type Simulate } from './simulate.ts'
 

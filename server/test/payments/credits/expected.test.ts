@@ -1,7 +1,8 @@
 /** A credit that is written as what is expected of it is still decided about with its checkout. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type NewCredit, orphanCredits, upsertCredits } from '../../../src/payments/credits/rows.ts'
+import { orphanCredits } from '../../../src/payments/credits/rows.ts'
+import { type NewCredit, upsertCredits } from '../../../src/payments/credits/write.ts'
 import { freshDatabase } from '../../support/database.ts'
 
 const { db } = await freshDatabase()

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type NewCredit, orphanCredits, upsertCredits } from '../../../src/payments/credits/rows.ts'
-import { withdrawUntold } from '../../../src/payments/credits/witness-rows.ts'
+import { orphanCredits } from '../../../src/payments/credits/rows.ts'
+import { withdrawUntold } from '../../../src/payments/credits/single-provider.ts'
+import { type NewCredit, upsertCredits } from '../../../src/payments/credits/write.ts'
 import { freshDatabase } from '../../support/database.ts'
 
 const { db } = await freshDatabase()

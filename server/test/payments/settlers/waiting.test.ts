@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readReadiness } from '../../../src/payments/settlers/gas-rows.ts'
+import { readReadiness } from '../../../src/payments/settlers/readiness.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'
 import { placeGasAwareWallet } from '../adversity/attacks/support/gas-aware-wallet.ts'
 import { presentAny } from '../adversity/attacks/support/present.ts'

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Hex } from 'viem'
 import { readView } from '../../../src/checkouts/view.ts'
-import { pasteLimits } from '../../../src/payments/transfers/paste.ts'
 import {
   insertPasted,
   listPasted,
+  pasteLimits,
   readPasted,
   writePasted,
-} from '../../../src/payments/transfers/paste-rows.ts'
+} from '../../../src/payments/transfers/paste.ts'
 import { openTestApp } from '../../support/app.ts'
 import { openStore } from '../../support/store.ts'
 import { until } from '../../support/until.ts'

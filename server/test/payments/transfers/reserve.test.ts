@@ -4,8 +4,13 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { openDatabase } from '../../../src/database/db.ts'
 import { openRails } from '../../../src/payments/rails.ts'
-import { freeAmounts, heldMax, reserveTransfer, suffixMax } from '../../../src/payments/transfers/reserve.ts'
-import { insertReserved } from '../../../src/payments/transfers/rows.ts'
+import {
+  freeAmounts,
+  heldMax,
+  insertReserved,
+  reserveTransfer,
+  suffixMax,
+} from '../../../src/payments/transfers/reserve.ts'
 import { openNeighbour, openTestApp } from '../../support/app.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { openStore, wallets } from '../../support/store.ts'

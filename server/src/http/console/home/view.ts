@@ -5,7 +5,7 @@ import { tokenOf } from '../../../checkouts/rollups/rollup.ts'
 import { type Period, periods, type Sum, type Takings } from '../../../checkouts/rollups/takings.ts'
 import type { Troubled } from '../../../events/webhooks/troubled-rows.ts'
 import { unitsToText } from '../../../money.ts'
-import type { StorePayment } from '../../../payments/credits/store-rows.ts'
+import type { StorePayment } from '../../../payments/credits/store-payments.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import {
   type Locale,

@@ -1,6 +1,6 @@
 import { storeFacts, toStoreWire } from '../../../checkouts/checkout.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
-import { isDust, isUndecided } from '../../../payments/credits/undecided-rows.ts'
+import { isDust, isUndecided } from '../../../payments/credits/store-payments.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
 import { type Locale, showExactTime, showFours, showMoney, showUnits } from '../formats.ts'

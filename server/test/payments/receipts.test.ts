@@ -19,13 +19,13 @@ import {
   verifyReceiptMatchesOffer,
   verifyReceiptSignatureJWS,
 } from '@x402/extensions/offer-receipt'
-import { ConfigError } from '../../../src/config/read.ts'
-import { openIssuer } from '../../../src/payments/receipts/issuer.ts'
-import { openNeighbour, openTestApp } from '../../support/app.ts'
-import { atEnd } from '../../support/at-end.ts'
-import { completeByHand, encodePayment, payer, paymentFor, setStatus } from '../../support/by-hand.ts'
-import { freePort } from '../../support/free-port.ts'
-import { openStore } from '../../support/store.ts'
+import { ConfigError } from '../../src/config/read.ts'
+import { openIssuer } from '../../src/payments/receipts.ts'
+import { openNeighbour, openTestApp } from '../support/app.ts'
+import { atEnd } from '../support/at-end.ts'
+import { completeByHand, encodePayment, payer, paymentFor, setStatus } from '../support/by-hand.ts'
+import { freePort } from '../support/free-port.ts'
+import { openStore } from '../support/store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'farthing-receipts-'))
 atEnd(() => rmSync(folder, { recursive: true }))

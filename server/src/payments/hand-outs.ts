@@ -1,7 +1,13 @@
 import type { Hex } from '../chains/hex.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { RefundOrder, Transfer } from './rail.ts'
-import { type AuthorizationRow, type Authorized, contractRest, toAuthorized } from './rows.ts'
+import {
+  type AuthorizationKey,
+  type AuthorizationRow,
+  type Authorized,
+  contractRest,
+  toAuthorized,
+} from './rows.ts'
 
 /**
  * SQL for refunds as authorizations: the store's wallet pays, the recipient is paid. A row is `prepared` from before
@@ -136,7 +142,7 @@ export async function claimHandOut(
 export async function noteWaiting(
   db: Database,
   network: string,
-  waiting: readonly { asset: string; payer: string; nonce: string; reason: string }[],
+  waiting: readonly (AuthorizationKey & { readonly reason: string })[],
 ): Promise<void> {
   await db.query(
     `update authorizations a set reason = i.reason

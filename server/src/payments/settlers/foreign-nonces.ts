@@ -1,7 +1,27 @@
+import type { Context } from '../../context.ts'
 import type { Database } from '../../database/db.ts'
+import { idOfNetwork } from '../../networks.ts'
 import { type AuthorizationRow, type Authorized, isUncredited, sendableUntil, toAuthorized } from '../rows.ts'
 
-/** SQL for nonces that a transaction which is not ours has used, and for the settlers that were stopped over it. */
+/** Tells the operator that a settler was stopped because somebody else uses its key. */
+export function reportForeign(
+  ctx: Context,
+  {
+    network,
+    ...found
+  }: {
+    readonly network: string
+    readonly settler: string
+    readonly nonce: number
+    /** The transaction that used it, if we have seen it. */
+    readonly txHash?: string
+  },
+): void {
+  ctx.log.error(
+    { network: idOfNetwork(network), ...found },
+    'a transaction that is not ours used a settler’s nonce, so somebody else has its key: nothing more is sent from it, and its payments go on by other settlers; run doctor',
+  )
+}
 
 /** What an ordinary payment gets is two sends; those of settlers that were stopped since may never have been mined. */
 export const sendsMax = 4
@@ -56,21 +76,4 @@ export async function listStranded(
     [network, sendableUntil(headTime), limit, isContract],
   )
   return rows.map(toAuthorized)
-}
-
-export type Stopped = {
-  readonly address: string
-  /** The highest of its nonces that somebody else is known to have used. */
-  readonly nonce: string
-  readonly stoppedAt: Date
-}
-
-/** Stopped settlers about which nobody has decided yet. */
-export async function listStopped(db: Database, network: string): Promise<Stopped[]> {
-  return await db.query<Stopped>(
-    `select s.address, s.stopped_at as "stoppedAt", (select max(f.nonce) from foreign_nonces f
-       where f.network = s.network and f.settler = s.address) as nonce
-     from settlers s where s.network = $1 and s.stopped_at is not null and s.state <> 'retired' order by s.address`,
-    [network],
-  )
 }

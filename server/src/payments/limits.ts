@@ -1,5 +1,45 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Context } from '../context.ts'
+import { Problem } from '../problems.ts'
+
+const retrySecondsMin = 2
+
+/** Refused payers come back over this many seconds, not all at once. */
+const retrySpreadSeconds = 6
+
+/**
+ * Limits how many payments a process checks, claims and waits for at once. Without it a flood is claimed faster than it
+ * can be settled: each further payment makes all others slower, until nobody is answered within the promised 25 seconds.
+ * A request that repeats a claimed payment needs no place, and a payment that is refused keeps its place only while a node
+ * is asked about it, so places cannot be used up without money.
+ */
+export type Places = {
+  /** Takes a place. Throws a Problem if none is free. Returns the function that frees it, which works once. */
+  take(): () => void
+}
+
+export function openPlaces(max: number): Places {
+  let taken = 0
+  let refused = 0
+  return {
+    take() {
+      if (taken >= max) {
+        throw new Problem(
+          'settlement_unavailable',
+          'More payments are arriving than can be settled. Nothing was charged. Repeat the same request with the same payment.',
+          { retryAfterSeconds: retrySecondsMin + (refused++ % retrySpreadSeconds) },
+        )
+      }
+      taken++
+      let isFree = false
+      return () => {
+        if (isFree) return
+        isFree = true
+        taken--
+      }
+    },
+  }
+}
 
 /**
  * Slows down senders of bad payments. Every refused payment costs us a simulation, and one that is refused after its
@@ -14,12 +54,17 @@ export type Budgets = {
 }
 
 const freePayerFailures = 3
+
 /** Many people may share one IP address. */
 const freeAddressFailures = 20
+
 const waitMsMin = 250
+
 const waitMsMax = 5_000
+
 /** Failures are forgotten at a rate of one per this interval. */
 const forgetMs = 60_000
+
 const entriesMax = 100_000
 
 export function openBudgets(ctx: Context): Budgets {

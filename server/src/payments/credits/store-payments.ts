@@ -1,16 +1,63 @@
 import type { Disposition } from '@farthing/sdk'
-import type { Database } from '../../database/db.ts'
-import type { StoreId } from '../../ids.ts'
+import type { Database, Transaction } from '../../database/db.ts'
+import { type CheckoutId, isId, type StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
-import { rightOf } from './owner-rows.ts'
-import { columns, isCurrent, isOfMode } from './store-rows.ts'
+import { hintsFor, networksOf, rightOf } from './owners.ts'
+
+/** SQL for a store's payments: one, the list, and those that nobody has decided about. $1 is always the store. */
+
+const columns = `k.*, false as is_included_again, false as is_claimed, false as is_reserved, ${hintsFor('$1')},
+  (select json_build_object('text', n.note, 'actor', n.actor, 'notedAt', n.noted_at) from payment_notes n
+    where n.payment_id = k.payment_id and n.store_id = $1) as note`
 
 /**
- * SQL for the list of a store's payments, newest first. Every page is read in the order of an index, and reads a bounded
- * number of rows whatever the filters. Where an index knows the filters, it reads what it returns. The other filters
- * look through the next `windowRows` payments: the page then ends there, even if it is short, and the next one goes on.
- * In all of it, $1 is the store.
+ * One row per payment, however often the chain has reorganised: the live inclusion, or else the last one, once it is
+ * known not to return. Until that is known, the payment is not listed.
  */
+const isCurrent = `(k.orphaned_at is null or k.reversed_at is not null and not exists (
+  select 1 from credits o where o.payment_id = k.payment_id
+    and (o.orphaned_at is null or (o.included_at, o.block_hash) > (k.included_at, k.block_hash))))`
+
+/** SQL: whether credit `k` is on a network of this mode. */
+function isOfMode(values: unknown[], mode: string): string {
+  const [live, test] = [values.push(networksOf('live')), values.push(networksOf('test'))]
+  return `k.network = any(case ${mode} when 'live' then $${live}::text[] else $${test}::text[] end)`
+}
+
+/** A payment that the store can see; `mayDecide`: whether it may also decide about it. */
+export type StorePayment = CreditRow & { readonly mayDecide: boolean }
+
+export async function readPayment(
+  db: Database | Transaction,
+  storeId: StoreId,
+  paymentId: string,
+): Promise<StorePayment | null> {
+  const values: unknown[] = [storeId, paymentId]
+  const [row] = await db.query<RawCredit & { may_decide: boolean }>(
+    `select ${columns}, k.may_decide from (
+       select k.*, case when k.checkout_id is not null then k.store_id = $1 or null
+         when ${isOfMode(values, 's.mode')} then ${rightOf('s.mode')} end as may_decide
+       from credits k join stores s on s.id = $1 where k.payment_id = $2 and ${isCurrent}
+     ) k where k.may_decide is not null`,
+    values,
+  )
+  return row ? { ...toCreditRow(row), mayDecide: row.may_decide } : null
+}
+
+/** The checkout that one of the store's payments belongs to. */
+export async function findCheckoutOf(
+  db: Database,
+  storeId: StoreId,
+  paymentId: string,
+): Promise<CheckoutId | null> {
+  const [row] = await db.query<{ id: CheckoutId }>(
+    'select checkout_id as id from credits where payment_id = $2 and store_id = $1 and checkout_id is not null limit 1',
+    [storeId, paymentId],
+  )
+  return row?.id ?? null
+}
+
+/** How many payments one query looks through, however many strangers have sent. */
 const windowRows = 150
 
 export type PaymentFilter = {
@@ -48,6 +95,11 @@ export type PaymentRows = {
   readonly endedAt: string | null
 }
 
+/**
+ * Lists the newest payments first. Every page is read in the order of an index, and reads a bounded number of rows
+ * whatever the filters. A filter that an index knows reads only what it returns. Any other filter looks through the next
+ * `windowRows` payments: the page ends there, even if it is short, and the next page goes on.
+ */
 export async function listPayments(
   db: Database,
   storeId: StoreId,
@@ -166,4 +218,79 @@ function amountAndNetwork({ network, minAmount, maxAmount }: PaymentFilter, valu
     ...(minAmount === null ? [] : [`k.amount >= $${values.push(minAmount)}::numeric`]),
     ...(maxAmount === null ? [] : [`k.amount <= $${values.push(maxAmount)}::numeric`]),
   ]
+}
+
+/** A cent of a token of six decimals, the fewest that tokens have. The index has it too (migration 0032). */
+const centUnits = 10_000n
+
+const isOpen = 'k.orphaned_at is null and k.dismissed_at is null and k.accepted_at is null'
+
+/**
+ * SQL: money that completed no checkout and that nobody has decided about. Its indexes hold nothing else, so dismissed
+ * payments cost nothing here. It looks through the newest `windowRows` of the store's checkouts, and of each of its
+ * wallets. Without a checkout, less than a cent is left out, so that strangers must pay to fill that window; the list of
+ * payments has it.
+ */
+function undecided(values: unknown[], rows = windowRows): string {
+  const newest = (condition: string) =>
+    `(select k.*, case when k.checkout_id is not null then true else ${rightOf('s.mode')} end as may_decide
+      from (select * from credits k where ${condition} and ${isOpen} order by k.payment_id desc limit ${rows}) k
+      join stores s on s.id = $1 where k.checkout_id is not null or ${isOfMode(values, 's.mode')})`
+  const branches = [
+    newest("k.store_id = $1 and k.checkout_id is not null and k.disposition <> 'exact'"),
+    `(select k.* from (select distinct pay_to from wallets where store_id = $1) w cross join lateral ${newest(
+      `k.pay_to = w.pay_to and k.checkout_id is null and k.amount >= ${centUnits}`,
+    )} k)`,
+  ]
+  return `(select * from (${branches.join(' union all ')}) k where k.may_decide is not null)`
+}
+
+/** Newest first. `window` limits how many of each kind are looked through. */
+export async function listUndecided(
+  db: Database,
+  storeId: StoreId,
+  limit: number,
+  window = windowRows,
+): Promise<StorePayment[]> {
+  const values: unknown[] = [storeId, limit]
+  const rows = await db.query<RawCredit & { may_decide: boolean }>(
+    `select ${columns}, k.may_decide from ${undecided(values, window)} k order by k.payment_id desc limit $2`,
+    values,
+  )
+  return rows.map((row) => ({ ...toCreditRow(row), mayDecide: row.may_decide }))
+}
+
+/** Reads one by its id, even one that is outside the window or less than a cent. */
+export async function readUndecided(
+  db: Database,
+  storeId: StoreId,
+  paymentId: string,
+): Promise<StorePayment | null> {
+  const payment = isId('pay', paymentId) ? await readPayment(db, storeId, paymentId) : null
+  return payment && isUndecided(payment) ? payment : null
+}
+
+/** Whether a payment completed nothing and nobody has decided about it. */
+export function isUndecided({
+  disposition,
+  isOrphaned,
+  dismissedAt,
+  acceptedAt,
+}: Pick<CreditRow, 'disposition' | 'isOrphaned' | 'dismissedAt' | 'acceptedAt'>): boolean {
+  return disposition !== 'exact' && !isOrphaned && dismissedAt === null && acceptedAt === null
+}
+
+/** Whether a payment is too small to be listed as undecided. */
+export function isDust({ checkoutId, amount }: Pick<CreditRow, 'checkoutId' | 'amount'>): boolean {
+  return checkoutId === null && amount < centUnits
+}
+
+/** Counts them, up to `max`. */
+export async function countUndecided(db: Database, storeId: StoreId, max: number): Promise<number> {
+  const values: unknown[] = [storeId, max]
+  const [row] = await db.query<{ count: number }>(
+    `select count(*)::integer as count from (select 1 from ${undecided(values)} k limit $2) k`,
+    values,
+  )
+  return row?.count ?? 0
 }

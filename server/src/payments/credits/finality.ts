@@ -1,6 +1,8 @@
 import type { Disposition } from '@farthing/sdk'
+import type { Context } from '../../context.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { CheckoutId } from '../../ids.ts'
+import { idOfNetwork } from '../../networks.ts'
 
 /** SQL for the finality of credits on chains that are read block by block. */
 
@@ -73,4 +75,32 @@ export async function advanceCredits(
     checkoutIds: [...new Set(rows.filter(({ isDone }) => !isDone).map(({ checkoutId }) => checkoutId))],
     safe: rows.filter(({ isDone }) => isDone),
   }
+}
+
+export const safeSentence = 'payment safe: its block is not expected to be replaced'
+
+/** One log line for each payment that has become safe, once that is committed. */
+export function reportSafe(
+  ctx: Context,
+  tx: Transaction,
+  network: string,
+  payments: readonly NewlySafe[],
+): void {
+  if (payments.length === 0) return
+  tx.afterCommit(() => {
+    for (const { checkoutId, paymentId, transaction, blockNumber, disposition } of payments)
+      ctx.log.info(
+        {
+          checkoutId,
+          paymentId,
+          network: idOfNetwork(network),
+          txHash: transaction,
+          block: Number.parseInt(blockNumber, 10),
+          disposition,
+          finality: 'safe',
+          status: 'COMPLETED',
+        },
+        safeSentence,
+      )
+  })
 }

@@ -1,6 +1,17 @@
+import type { Context } from '../../context.ts'
 import type { Database, Transaction } from '../../database/db.ts'
-import { erasedPosition, placeOutside } from './place-rows.ts'
-import type { SeenPlain } from './rows.ts'
+import type { Network } from '../../networks.ts'
+import { erasedPosition, placeOutside, type SeenPlain } from './rows.ts'
+
+/** What one provider alone may complete on a network, in units of each token. They are all US dollars. */
+export function limitsAlone({ config }: Context, { assets }: Network): Map<string, bigint> {
+  return new Map(
+    assets.map(({ address, decimals }) => [
+      address.toLowerCase(),
+      BigInt(config.singleNodeUpTo) * 10n ** BigInt(decimals),
+    ]),
+  )
+}
 
 /** SQL for credits that too few providers have reported, or that one had made up. */
 

@@ -1,0 +1,115 @@
+import { type Follower, readFollower } from '../../chains/rows.ts'
+import { SignerAwayError, SignRefusedError } from '../../chains/signers/signing.ts'
+import type { Context } from '../../context.ts'
+import type { Transaction } from '../../database/db.ts'
+import { idOfNetwork } from '../../networks.ts'
+import { type Leased, leaseSettler, noteBalance } from './rows.ts'
+
+/** Longer than any step takes. After this time another process takes over from one that died. */
+const leaseSeconds = 10
+
+type Entered = { readonly settler: Leased; readonly follower: Follower & { readonly headTime: Date } }
+
+/**
+ * How every lane's step begins: lease the settler's row, read how far the chain was followed, and refresh the balance
+ * and data fee that readiness depends on. Returns 'held' if another process has the settler, and 'blind' if nobody
+ * follows the chain: then nobody would see the outcome of a transaction, so nothing is sent.
+ */
+export async function enterLane(
+  ctx: Context,
+  {
+    network,
+    address,
+    holder,
+  }: { readonly network: string; readonly address: string; readonly holder: string },
+  readBalance: () => Promise<bigint>,
+  readDataFee: () => Promise<bigint> = async () => 0n,
+): Promise<Entered | 'held' | 'blind'> {
+  const settler = await leaseSettler(ctx.db, network, address, holder, leaseSeconds)
+  if (!settler) return 'held'
+  const follower = await readFollower(ctx.db, network)
+  if (!follower?.headTime) return 'blind'
+  const entered = { ...follower, headTime: follower.headTime }
+  if (!settler.isBalanceOld) return { settler, follower: entered }
+  const [balance, dataFee] = await Promise.all([readBalance(), readDataFee()])
+  await noteBalance(ctx.db, network, address, { balance, dataFee })
+  return { settler: { ...settler, balanceWei: balance, dataFeeWei: dataFee }, follower: entered }
+}
+
+/**
+ * After a refusal: longer than a lane may be silent before payments get 503, so that nobody signs a payment that this
+ * settler will not send.
+ */
+const refusedRestMs = 30_000
+
+/**
+ * Runs a lane's steps while its signer can be reached, and reports when that changes. Without a signer the lane is
+ * silent: it gives up its lease, another process may take it, and if none does, payments get 503 before they are
+ * claimed. What was committed is unaffected, and everything goes on where it stopped.
+ */
+export function openSteps(
+  ctx: Context,
+  network: string,
+  signer: { readonly address: string; readonly isAway: () => boolean },
+): (step: () => Promise<boolean | null>) => Promise<boolean> {
+  const fields = { network, settler: signer.address }
+  let isGone = false
+  let restsUntil = 0
+
+  function noteGone(says?: SignerAwayError): false {
+    if (!isGone)
+      ctx.log.warn(
+        { ...fields, err: says },
+        'the signer cannot be reached, so nothing is sent from this settler; check that signer runs, with the same SIGNER_SOCKET',
+      )
+    isGone = true
+    return false
+  }
+
+  return async (step) => {
+    if (signer.isAway()) return noteGone()
+    if (ctx.now().getTime() < restsUntil) return false
+    try {
+      const isMore = await step()
+      if (isGone) ctx.log.info(fields, 'the signer can be reached again')
+      isGone = false
+      return isMore === true
+    } catch (error) {
+      if (error instanceof SignerAwayError) return noteGone(error)
+      if (!(error instanceof SignRefusedError)) throw error
+      restsUntil = ctx.now().getTime() + refusedRestMs
+      ctx.metrics.taskFailures.inc({ task: `sign ${network} ${signer.address}` })
+      ctx.log.error(
+        { ...fields, reason: error.message },
+        'a settler’s key must not sign what its lane asked for; trying again in 30 s. If a limit is used up, raise it or wait until midnight (UTC)',
+      )
+      return false
+    }
+  }
+}
+
+/** Tells the operator which payments a transaction carries, in one line, once its bytes are committed. */
+export function reportSent(
+  ctx: Context,
+  tx: Transaction,
+  { network, settler, nonce }: { readonly network: string; readonly settler: string; readonly nonce: number },
+  txHash: string,
+  carried: readonly { readonly checkoutId: string | null; readonly refundId?: string | null }[],
+): void {
+  const checkoutIds = carried.flatMap(({ checkoutId }) => checkoutId ?? [])
+  const refundIds = carried.flatMap(({ refundId }) => refundId ?? [])
+  tx.afterCommit(() =>
+    ctx.log.info(
+      {
+        network: idOfNetwork(network),
+        settler,
+        nonce,
+        txHash,
+        payments: carried.length - refundIds.length,
+        checkoutIds,
+        ...(refundIds.length > 0 && { refundIds }),
+      },
+      'payments signed in one transaction: it is broadcast next',
+    ),
+  )
+}
