@@ -30,7 +30,7 @@ import { mountDocs } from './docs/mount.ts'
 import { addressBucket, openLimiter } from './limits.ts'
 import { type Health, openReadyCheck } from './operations.ts'
 import { mountPage } from './page/page.ts'
-import { caller, type Route } from './route.ts'
+import { callerOf, type Route } from './route.ts'
 import { openServer, sendProblem } from './server.ts'
 import { openShares, type Shares } from './shares.ts'
 import { mountCellCheck } from './wrong-cell.ts'
@@ -176,7 +176,7 @@ function mount(
       ...(route.isBodyOptional ? [expectNothing] : []),
       ...(isChange ? [meetAgain(authenticator, needsFreshCaller)] : []),
     ],
-    handler: (request, reply) => route.handle(isChange ? act(caller(request), route) : ctx, request, reply),
+    handler: (request, reply) => route.handle(isChange ? act(callerOf(request), route) : ctx, request, reply),
   })
 }
 
@@ -192,7 +192,7 @@ async function expectNothing(request: FastifyRequest): Promise<void> {
 /** The body may have come long after the headers: the caller is read again. */
 function meetAgain({ refresh, recall }: Authenticator, isFresh: boolean) {
   return async (request: FastifyRequest): Promise<void> => {
-    request.caller = await (isFresh ? refresh : recall)(caller(request))
+    request.caller = await (isFresh ? refresh : recall)(callerOf(request))
   }
 }
 

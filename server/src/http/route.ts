@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { Context } from '../context.ts'
 import type { StoreId } from '../ids.ts'
-import { invalid, type ProblemCode } from '../problems.ts'
+import { invalid, type Problem, type ProblemCode } from '../problems.ts'
 import type { Caller } from '../stores/authenticate.ts'
 
 /**
@@ -49,6 +49,50 @@ type Answer = {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** A request to an operation, as the verb that serves it needs it. */
+type Call<Input> = {
+  readonly ctx: Context
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly now: Date
+  /** What was sent: the query of a GET, else the body. */
+  readonly input: Input
+  /** A part of the path. */
+  readonly param: (name: string) => string
+  /** Whose key was sent. Without a scope on its route, reading these throws. */
+  readonly caller: Caller
+  readonly storeId: StoreId
+  readonly actor: Actor
+}
+
+/** Answers with what `work` returns, as JSON, unless `work` has answered by itself. */
+export function answer<Input = unknown>(
+  status: number,
+  work: (call: Call<Input>) => Promise<object>,
+): Route['handle'] {
+  return async (ctx, request, reply) => {
+    const { method, query, body } = request
+    const result = await work({
+      ctx,
+      request,
+      reply,
+      now: ctx.now(),
+      input: (method === 'GET' ? query : (body ?? {})) as Input,
+      param: (name) => (request.params as Record<string, string>)[name] ?? '',
+      get caller() {
+        return callerOf(request)
+      },
+      get storeId() {
+        return callerOf(request).holder.store.id
+      },
+      get actor() {
+        return callerOf(request).actor
+      },
+    })
+    return result === reply ? reply : sendJson(reply, status, result)
+  }
+}
+
 export function sendJson(reply: FastifyReply, status: number, value: unknown): FastifyReply {
   return sendText(reply, status, JSON.stringify(value))
 }
@@ -61,22 +105,20 @@ export function sendText(reply: FastifyReply, status: number, json: string): Fas
 /** The page size if the request names none. */
 export const limitDefault = 20
 
-export function caller(request: FastifyRequest): Caller {
+export function callerOf(request: FastifyRequest): Caller {
   if (!request.caller)
     throw new Error(`${request.routeOptions.url} was called without an API key: set a scope on its route`)
   return request.caller
 }
 
-export function storeOf(request: FastifyRequest): StoreId {
-  return caller(request).holder.store.id
+/** A page of a list of which one more than its limit was read. */
+export function cutPage<Item extends { readonly id: string }>(found: readonly Item[], limit: number) {
+  const data = found.slice(0, limit)
+  return { data, nextCursor: found.length > limit ? (data.at(-1)?.id ?? null) : null }
 }
 
-export function actorOf(request: FastifyRequest): Actor {
-  return caller(request).actor
-}
-
-export function param(request: FastifyRequest, name: string): string {
-  return (request.params as Record<string, string>)[name] ?? ''
+export function invalidCursor(): Problem {
+  return invalid({ pointer: 'cursor', code: 'cursor', detail: 'Must be a cursor from an earlier answer.' })
 }
 
 /** The range of time of a list: from `createdFrom` until before `createdBefore`. */

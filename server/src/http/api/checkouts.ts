@@ -4,21 +4,11 @@ import { cancelCheckout } from '../../checkouts/cancel.ts'
 import type { CreateCheckoutVerb } from '../../checkouts/create.ts'
 import { metadataKeysMax, metadataValueCharactersMax } from '../../checkouts/metadata.ts'
 import { listCheckouts, readCheckout } from '../../checkouts/read.ts'
-import {
-  actorOf,
-  caller,
-  limitDefault,
-  param,
-  type Route,
-  sendJson,
-  sendText,
-  storeOf,
-  timesOf,
-} from '../route.ts'
+import { answer, callerOf, limitDefault, type Route, sendText, timesOf } from '../route.ts'
 import { readIdempotencyKey } from './idempotency.ts'
 import { CheckoutPayment } from './payments.ts'
 import { Refund } from './refunds.ts'
-import { closed, cursor, limit, nextCursor, nullable, of, timestamp, webUrl } from './shapes.ts'
+import { cursor, limit, nullable, object, of, pageOf, shape, timestamp, webUrl } from './shapes.ts'
 
 /** The shapes of checkouts and payments. */
 const statuses = ['OPEN', 'PROCESSING', 'COMPLETED', 'EXPIRED', 'CANCELED'] as const
@@ -41,91 +31,77 @@ const checkoutFields = {
   cancelUrl: Type.Optional(Type.String({ description: 'Absent if none was given.' })),
 }
 
-export const Checkout = of<Wire.Checkout>()(Type.Object(checkoutFields, closed))
+export const Checkout = shape<Wire.Checkout>()(checkoutFields)
 
-const Rate = of<Wire.Rate>()(
-  Type.Object(
-    {
-      rate: Type.String({ description: 'US dollars for one unit of priceCurrency.' }),
-      source: Type.String(),
-      time: timestamp(),
-    },
-    { ...closed, description: 'How the price was converted; absent if it needed no rate.' },
-  ),
+const Rate = shape<Wire.Rate>()(
+  {
+    rate: Type.String({ description: 'US dollars for one unit of priceCurrency.' }),
+    source: Type.String(),
+    time: timestamp(),
+  },
+  { description: 'How the price was converted; absent if it needed no rate.' },
 )
 
-export const StoreCheckout = of<Wire.StoreCheckout>()(
-  Type.Object(
-    {
-      ...checkoutFields,
-      payment: nullable(CheckoutPayment),
-      description: Type.Optional(Type.String({ description: 'Absent if none was given.' })),
-      metadata: Type.Optional(
-        Type.Record(Type.String(), Type.String(), { description: 'Absent if none was given.' }),
-      ),
-      rate: Type.Optional(Rate),
-      refundedAmount: Type.Optional(
-        Type.String({
-          description:
-            'What refunds have returned, in the asset’s smallest unit. Absent if there are no refunds.',
-        }),
-      ),
-      refunds: Type.Optional(Type.Array(Refund, { description: 'Oldest first. Absent if there are none.' })),
-    },
-    closed,
+export const StoreCheckout = shape<Wire.StoreCheckout>()({
+  ...checkoutFields,
+  payment: nullable(CheckoutPayment),
+  description: Type.Optional(Type.String({ description: 'Absent if none was given.' })),
+  metadata: Type.Optional(
+    Type.Record(Type.String(), Type.String(), { description: 'Absent if none was given.' }),
   ),
-)
+  rate: Type.Optional(Rate),
+  refundedAmount: Type.Optional(
+    Type.String({
+      description:
+        'What refunds have returned, in the asset’s smallest unit. Absent if there are no refunds.',
+    }),
+  ),
+  refunds: Type.Optional(Type.Array(Refund, { description: 'Oldest first. Absent if there are none.' })),
+})
 
-export const CreateCheckout = of<Wire.CreateCheckout>()(
-  Type.Object(
-    {
-      orderId: Type.String({ description: '1 to 255 bytes of UTF-8. Need not be unique.' }),
-      priceAmount: Type.String({
-        description: 'A decimal above zero, as a string: at most 15 digits before the point and 6 after it.',
-        examples: ['12.50'],
+export const CreateCheckout = shape<Wire.CreateCheckout>()({
+  orderId: Type.String({ description: '1 to 255 bytes of UTF-8. Need not be unique.' }),
+  priceAmount: Type.String({
+    description: 'A decimal above zero, as a string: at most 15 digits before the point and 6 after it.',
+    examples: ['12.50'],
+  }),
+  priceCurrency: Type.String({
+    description: 'ISO 4217 code, in upper or lower case.',
+    examples: ['USD'],
+  }),
+  successRedirectUrl: Type.Optional(
+    webUrl(
+      'Where the buyer goes after paying. An https URL without credentials. Null is the same as leaving it out.',
+    ),
+  ),
+  cancelUrl: Type.Optional(
+    webUrl('Where a buyer who does not pay can go back to. The same rules as for successRedirectUrl.'),
+  ),
+  expiresInSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 300,
+      maximum: 604_800,
+      description: 'Default: 86400, or 3600 if an exchange rate is locked.',
+    }),
+  ),
+  description: Type.Optional(
+    nullable(
+      Type.String({
+        description: 'What is paid for: 1 to 500 bytes of plain text, shown on the payment page.',
+        examples: ['Two tickets for Saturday'],
       }),
-      priceCurrency: Type.String({
-        description: 'ISO 4217 code, in upper or lower case.',
-        examples: ['USD'],
-      }),
-      successRedirectUrl: Type.Optional(
-        webUrl(
-          'Where the buyer goes after paying. An https URL without credentials. Null is the same as leaving it out.',
-        ),
-      ),
-      cancelUrl: Type.Optional(
-        webUrl('Where a buyer who does not pay can go back to. The same rules as for successRedirectUrl.'),
-      ),
-      expiresInSeconds: Type.Optional(
-        Type.Integer({
-          minimum: 300,
-          maximum: 604_800,
-          description: 'Default: 86400, or 3600 if an exchange rate is locked.',
-        }),
-      ),
-      description: Type.Optional(
-        nullable(
-          Type.String({
-            description: 'What is paid for: 1 to 500 bytes of plain text, shown on the payment page.',
-            examples: ['Two tickets for Saturday'],
-          }),
-        ),
-      ),
-      metadata: Type.Optional(
-        Type.Record(Type.String(), Type.String({ maxLength: metadataValueCharactersMax }), {
-          maxProperties: metadataKeysMax,
-          description:
-            'The store’s own values, by names of 1 to 40 bytes. Returned to the store and part of its events; the buyer never sees them.',
-        }),
-      ),
-    },
-    closed,
+    ),
   ),
-)
+  metadata: Type.Optional(
+    Type.Record(Type.String(), Type.String({ maxLength: metadataValueCharactersMax }), {
+      maxProperties: metadataKeysMax,
+      description:
+        'The store’s own values, by names of 1 to 40 bytes. Returned to the store and part of its events; the buyer never sees them.',
+    }),
+  ),
+})
 
-const CheckoutPage = of<Wire.Page<Wire.StoreCheckout>>()(
-  Type.Object({ data: Type.Array(StoreCheckout), nextCursor }, closed),
-)
+const CheckoutPage = of<Wire.Page<Wire.StoreCheckout>>()(pageOf(StoreCheckout))
 
 const price = (about: string) =>
   Type.Optional(
@@ -135,24 +111,21 @@ const price = (about: string) =>
     }),
   )
 
-const CheckoutQuery = Type.Object(
-  {
-    limit,
-    cursor,
-    status: Type.Optional(Type.Enum([...statuses])),
-    orderId: Type.Optional(Type.String({ maxLength: 255 })),
-    priceCurrency: Type.Optional(Type.String({ maxLength: 3, description: 'ISO 4217 code.' })),
-    minPrice: price('Only checkouts of this price or more.'),
-    maxPrice: price('Only checkouts of this price or less.'),
-    createdFrom: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Only checkouts created at this time or later.' }),
-    ),
-    createdBefore: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Only checkouts created before this time.' }),
-    ),
-  },
-  closed,
-)
+const CheckoutQuery = object({
+  limit,
+  cursor,
+  status: Type.Optional(Type.Enum([...statuses])),
+  orderId: Type.Optional(Type.String({ maxLength: 255 })),
+  priceCurrency: Type.Optional(Type.String({ maxLength: 3, description: 'ISO 4217 code.' })),
+  minPrice: price('Only checkouts of this price or more.'),
+  maxPrice: price('Only checkouts of this price or less.'),
+  createdFrom: Type.Optional(
+    Type.String({ format: 'date-time', description: 'Only checkouts created at this time or later.' }),
+  ),
+  createdBefore: Type.Optional(
+    Type.String({ format: 'date-time', description: 'Only checkouts created before this time.' }),
+  ),
+})
 
 /** What the store is owed: its checkouts. */
 export function checkoutRoutes(createCheckout: CreateCheckoutVerb): Route[] {
@@ -194,7 +167,7 @@ function createRoute(createCheckout: CreateCheckoutVerb): Route {
     async handle(ctx, request, reply) {
       const idempotency = readIdempotencyKey(request, 'POST /api/v1/checkouts')
       const { id, body, isReplay } = await createCheckout(
-        caller(request),
+        callerOf(request),
         request.body as Wire.CreateCheckout,
         idempotency,
         ctx.now(),
@@ -217,20 +190,9 @@ function otherRoutes(): Route[] {
       query: CheckoutQuery,
       answers: { 200: { description: 'One page.', schema: CheckoutPage } },
       problems: [],
-      async handle(ctx, request, reply) {
-        const query = request.query as Static<typeof CheckoutQuery>
-        const page = await listCheckouts(ctx, storeOf(request), {
-          status: query.status ?? null,
-          orderId: query.orderId ?? null,
-          priceCurrency: query.priceCurrency ?? null,
-          minPrice: query.minPrice ?? null,
-          maxPrice: query.maxPrice ?? null,
-          ...timesOf(query),
-          cursor: query.cursor ?? null,
-          limit: query.limit ?? limitDefault,
-        })
-        return sendJson(reply, 200, page)
-      },
+      handle: answer<Static<typeof CheckoutQuery>>(200, ({ ctx, storeId, input }) =>
+        listCheckouts(ctx, storeId, { limit: limitDefault, ...input, ...timesOf(input) }),
+      ),
     },
     {
       method: 'GET',
@@ -245,9 +207,7 @@ function otherRoutes(): Route[] {
         },
       },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        return sendJson(reply, 200, await readCheckout(ctx, storeOf(request), param(request, 'checkoutId')))
-      },
+      handle: answer(200, ({ ctx, storeId, param }) => readCheckout(ctx, storeId, param('checkoutId'))),
     },
     {
       method: 'POST',
@@ -258,19 +218,9 @@ function otherRoutes(): Route[] {
       scope: 'checkouts:write',
       answers: { 200: { description: 'Canceled.', schema: StoreCheckout } },
       problems: ['not_found', 'payment_in_progress', 'not_cancelable'],
-      async handle(ctx, request, reply) {
-        return sendJson(
-          reply,
-          200,
-          await cancelCheckout(
-            ctx,
-            storeOf(request),
-            actorOf(request),
-            param(request, 'checkoutId'),
-            ctx.now(),
-          ),
-        )
-      },
+      handle: answer(200, ({ ctx, storeId, actor, param, now }) =>
+        cancelCheckout(ctx, storeId, actor, param('checkoutId'), now),
+      ),
     },
   ]
 }

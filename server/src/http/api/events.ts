@@ -4,103 +4,85 @@ import Type, { type Static } from 'typebox'
 import { readEvents, sequenceOf } from '../../events/read.ts'
 import type { EventWaits } from '../../events/wait.ts'
 import type { Authenticator } from '../../stores/authenticate.ts'
-import { limitDefault, type Route, sendJson, storeOf } from '../route.ts'
+import { answer, limitDefault, type Route } from '../route.ts'
 import { StoreCheckout } from './checkouts.ts'
 import { streamEvents } from './event-stream.ts'
 import { eventType, eventTypes } from './event-types.ts'
 import { ApiKey } from './keys.ts'
 import { Payment } from './payments.ts'
 import { Refund } from './refunds.ts'
-import { Actor, closed, limit, nullable, of, timestamp } from './shapes.ts'
+import { Actor, limit, nullable, object, shape, timestamp } from './shapes.ts'
 import { Store } from './store.ts'
 import { Wallet } from './wallets.ts'
 import { WebhookEndpoint } from './webhooks.ts'
 
-const Member = of<Wire.Member>()(
-  Type.Object(
-    {
-      id: Type.String({ description: 'Begins with mem_.' }),
-      name: Type.String(),
-      role: Type.Enum(['owner', 'manager', 'developer', 'viewer']),
-    },
-    closed,
-  ),
-)
+const Member = shape<Wire.Member>()({
+  id: Type.String({ description: 'Begins with mem_.' }),
+  name: Type.String(),
+  role: Type.Enum(['owner', 'manager', 'developer', 'viewer']),
+})
 
-export const Event = of<Wire.Event>()(
-  Type.Object(
-    {
-      id: Type.String({ description: 'Begins with evt_.' }),
-      type: eventType(),
-      sequence: Type.Integer({ description: '1, 2, 3 … per store, without gaps.' }),
-      createdAt: timestamp(),
-      checkoutId: nullable(Type.String()),
-      checkoutVersion: nullable(Type.Integer({ description: 'Counts the changes to that checkout.' })),
-      actor: nullable(Actor),
-      data: Type.Union([
-        Type.Object({ checkout: StoreCheckout }, closed),
-        Type.Object({ checkout: nullable(StoreCheckout), payment: Payment }, closed),
-        Type.Object({ refund: Refund }, closed),
-        Type.Object({ wallet: Wallet }, closed),
-        Type.Object({ key: ApiKey }, closed),
-        Type.Object({ store: Store }, closed),
-        Type.Object({ member: Member }, closed),
-        Type.Object({ webhookEndpoint: WebhookEndpoint }, closed),
-        Type.Object({ webhookEndpoint: WebhookEndpoint, eventId: Type.String() }, closed),
-      ]),
-    },
-    closed,
-  ),
-)
+export const Event = shape<Wire.Event>()({
+  id: Type.String({ description: 'Begins with evt_.' }),
+  type: eventType(),
+  sequence: Type.Integer({ description: '1, 2, 3 … per store, without gaps.' }),
+  createdAt: timestamp(),
+  checkoutId: nullable(Type.String()),
+  checkoutVersion: nullable(Type.Integer({ description: 'Counts the changes to that checkout.' })),
+  actor: nullable(Actor),
+  data: Type.Union([
+    object({ checkout: StoreCheckout }),
+    object({ checkout: nullable(StoreCheckout), payment: Payment }),
+    object({ refund: Refund }),
+    object({ wallet: Wallet }),
+    object({ key: ApiKey }),
+    object({ store: Store }),
+    object({ member: Member }),
+    object({ webhookEndpoint: WebhookEndpoint }),
+    object({ webhookEndpoint: WebhookEndpoint, eventId: Type.String() }),
+  ]),
+})
 
-const EventPage = of<Wire.EventPage>()(
-  Type.Object(
-    {
-      data: Type.Array(Event),
-      cursor: Type.String({ description: 'Pass it as after to read what happens next.' }),
-      hasMore: Type.Boolean(),
-    },
-    closed,
-  ),
-)
+const EventPage = shape<Wire.EventPage>()({
+  data: Type.Array(Event),
+  cursor: Type.String({ description: 'Pass it as after to read what happens next.' }),
+  hasMore: Type.Boolean(),
+})
 
 /** The audit log is the event log, by type. */
 const eventPrefixes = [...new Set(eventTypes.map((type) => `${type.slice(0, type.indexOf('.'))}.*` as const))]
 
-const EventQuery = Type.Object(
-  {
-    limit,
-    after: Type.Optional(
-      Type.String({
-        maxLength: 40,
-        description: 'The cursor of the previous page. Without it, the log is read from the start.',
-      }),
-    ),
-    type: Type.Optional(
-      Type.Enum([...eventTypes, ...eventPrefixes], {
-        description: 'One type, or all types that begin like this: wallet.* for example.',
-      }),
-    ),
-    checkoutId: Type.Optional(Type.String({ maxLength: 40 })),
-    actor: Type.Optional(
-      Type.String({
-        maxLength: 100,
-        // PostgreSQL takes no zero character.
-        pattern: '^[^\\u0000]+$',
-        description: 'The id of a key, member or operator: only what it caused.',
-      }),
-    ),
-    waitSeconds: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: 30,
-        default: 0,
-        description: 'How long to wait for a new event if there is none yet.',
-      }),
-    ),
-  },
-  closed,
-)
+const EventQuery = object({
+  limit,
+  after: Type.Optional(
+    Type.String({
+      maxLength: 40,
+      description: 'The cursor of the previous page. Without it, the log is read from the start.',
+    }),
+  ),
+  type: Type.Optional(
+    Type.Enum([...eventTypes, ...eventPrefixes], {
+      description: 'One type, or all types that begin like this: wallet.* for example.',
+    }),
+  ),
+  checkoutId: Type.Optional(Type.String({ maxLength: 40 })),
+  actor: Type.Optional(
+    Type.String({
+      maxLength: 100,
+      // PostgreSQL takes no zero character.
+      pattern: '^[^\\u0000]+$',
+      description: 'The id of a key, member or operator: only what it caused.',
+    }),
+  ),
+  waitSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 30,
+      default: 0,
+      description: 'How long to wait for a new event if there is none yet.',
+    }),
+  ),
+})
 
 /** The event log: clients read it page by page, wait for new events, or stream them. */
 export function eventRoutes(waits: EventWaits, authenticator: Authenticator): Route[] {
@@ -129,29 +111,18 @@ export function eventRoutes(waits: EventWaits, authenticator: Authenticator): Ro
         },
       },
       problems: ['log_restarted', 'log_truncated'],
-      async handle(ctx, request, reply) {
-        const query = request.query as Static<typeof EventQuery>
-        const filter = {
-          type: query.type ?? null,
-          checkoutId: query.checkoutId ?? null,
-          actor: query.actor ?? null,
-        }
-        const storeId = storeOf(request)
+      handle: answer<Static<typeof EventQuery>>(200, async ({ ctx, request, reply, storeId, input }) => {
+        const { type = null, checkoutId = null, actor = null, limit = limitDefault, waitSeconds = 0 } = input
+        const filter = { type, checkoutId, actor }
         const checkKey = () => authenticator.authenticate(String(request.headers['x-api-key']), () => {})
         if (wantsStream(request)) {
-          const after = lastEventId(request) ?? query.after ?? null
-          return await streamEvents(
-            ctx,
-            waits,
-            { storeId, query: { ...filter, after }, checkKey },
-            request,
-            reply,
-          )
+          const after = lastEventId(request) ?? input.after ?? null
+          const asked = { storeId, query: { ...filter, after }, checkKey }
+          return await streamEvents(ctx, waits, asked, request, reply)
         }
-        const limit = query.limit ?? limitDefault
-        let page = await readEvents(ctx, storeId, { ...filter, after: query.after ?? null, limit })
-        const end = ctx.now().getTime() + (query.waitSeconds ?? 0) * 1_000
-        if (page.data.length > 0 || end <= ctx.now().getTime()) return sendJson(reply, 200, page)
+        let page = await readEvents(ctx, storeId, { ...filter, after: input.after ?? null, limit })
+        const end = ctx.now().getTime() + waitSeconds * 1_000
+        if (page.data.length > 0 || end <= ctx.now().getTime()) return page
         const place = waits.enter(storeId)
         const gone = new AbortController()
         reply.raw.once('close', () => gone.abort())
@@ -166,8 +137,8 @@ export function eventRoutes(waits: EventWaits, authenticator: Authenticator): Ro
         } finally {
           place.leave()
         }
-        return sendJson(reply, 200, page)
-      },
+        return page
+      }),
     },
   ]
 }

@@ -1,7 +1,5 @@
 import type * as Wire from '@farthing/sdk'
-import type { FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
-import { invalid } from '../../problems.ts'
 import {
   createKey,
   isKeyId,
@@ -11,86 +9,67 @@ import {
   revokeKey,
   rotateKey,
 } from '../../stores/api-keys.ts'
+import type { Caller } from '../../stores/authenticate.ts'
 import { addressesMax, presetNames, scopes } from '../../stores/scopes.ts'
 import { keyToWire } from '../../stores/store.ts'
-import { caller, limitDefault, param, type Route, sendJson, storeOf } from '../route.ts'
-import { closed, nextCursor, nullable, of, PageQuery, timestamp } from './shapes.ts'
+import { answer, cutPage, invalidCursor, limitDefault, type Route } from '../route.ts'
+import { nullable, of, PageQuery, pageOf, shape, timestamp } from './shapes.ts'
 
 const scope = () => Type.Enum([...scopes])
 
-export const ApiKey = of<Wire.ApiKey>()(
-  Type.Object(
-    {
-      id: Type.String(),
-      label: nullable(Type.String({ description: 'What the store calls it.' })),
-      scopes: Type.Array(scope(), { description: 'What it may do.' }),
-      addresses: Type.Array(Type.String(), {
-        description: 'The addresses or blocks (CIDR) it may be used from. Empty means any.',
-      }),
-      createdAt: timestamp(),
-      lastUsedAt: nullable(Type.String({ format: 'date-time', description: 'To the hour.' })),
-      expiresAt: nullable(timestamp()),
-      revokedAt: nullable(timestamp()),
-    },
-    closed,
+export const ApiKey = shape<Wire.ApiKey>()({
+  id: Type.String(),
+  label: nullable(Type.String({ description: 'What the store calls it.' })),
+  scopes: Type.Array(scope(), { description: 'What it may do.' }),
+  addresses: Type.Array(Type.String(), {
+    description: 'The addresses or blocks (CIDR) it may be used from. Empty means any.',
+  }),
+  createdAt: timestamp(),
+  lastUsedAt: nullable(Type.String({ format: 'date-time', description: 'To the hour.' })),
+  expiresAt: nullable(timestamp()),
+  revokedAt: nullable(timestamp()),
+})
+export const ApiKeySecret = shape<Wire.ApiKeySecret>()({
+  ...ApiKey.properties,
+  key: Type.String({
+    description: 'What to send in X-API-Key. Shown only in this answer.',
+    examples: ['sk_live_…'],
+  }),
+})
+export const CreateApiKey = shape<Wire.CreateApiKey>()({
+  label: Type.Optional(Type.String({ maxLength: 100 })),
+  preset: Type.Optional(
+    Type.Enum([...presetNames], {
+      description:
+        'full: everything. create: create, read and cancel checkouts. read: read everything. full if you send neither preset nor scopes.',
+    }),
   ),
-)
-export const ApiKeySecret = of<Wire.ApiKeySecret>()(
-  Type.Object(
-    {
-      ...ApiKey.properties,
-      key: Type.String({
-        description: 'What to send in X-API-Key. Shown only in this answer.',
-        examples: ['sk_live_…'],
-      }),
-    },
-    closed,
+  scopes: Type.Optional(
+    Type.Array(scope(), {
+      minItems: 1,
+      maxItems: scopes.length,
+      description: 'Instead of a preset. A scope to write includes the one to read.',
+    }),
   ),
-)
-export const CreateApiKey = of<Wire.CreateApiKey>()(
-  Type.Object(
-    {
-      label: Type.Optional(Type.String({ maxLength: 100 })),
-      preset: Type.Optional(
-        Type.Enum([...presetNames], {
-          description:
-            'full: everything. create: create, read and cancel checkouts. read: read everything. full if you send neither preset nor scopes.',
-        }),
-      ),
-      scopes: Type.Optional(
-        Type.Array(scope(), {
-          minItems: 1,
-          maxItems: scopes.length,
-          description: 'Instead of a preset. A scope to write includes the one to read.',
-        }),
-      ),
-      addresses: Type.Optional(
-        Type.Array(Type.String({ maxLength: 50 }), {
-          maxItems: addressesMax,
-          description: 'The addresses or blocks (CIDR) that the key may be used from. Empty means any.',
-        }),
-      ),
-    },
-    closed,
+  addresses: Type.Optional(
+    Type.Array(Type.String({ maxLength: 50 }), {
+      maxItems: addressesMax,
+      description: 'The addresses or blocks (CIDR) that the key may be used from. Empty means any.',
+    }),
   ),
-)
-export const RotateApiKey = of<Wire.RotateApiKey>()(
-  Type.Object(
-    {
-      overlapSeconds: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: 604_800,
-          default: 86_400,
-          description: 'How long the old key stays valid.',
-        }),
-      ),
-    },
-    closed,
+})
+export const RotateApiKey = shape<Wire.RotateApiKey>()({
+  overlapSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 604_800,
+      default: 86_400,
+      description: 'How long the old key stays valid.',
+    }),
   ),
-)
+})
 
-const ApiKeyPage = of<Wire.Page<Wire.ApiKey>>()(Type.Object({ data: Type.Array(ApiKey), nextCursor }, closed))
+const ApiKeyPage = of<Wire.Page<Wire.ApiKey>>()(pageOf(ApiKey))
 
 const overlapSecondsDefault = 86_400
 
@@ -108,11 +87,9 @@ export function keyRoutes(): Route[] {
       body: CreateApiKey,
       answers: { 201: { description: 'The key with its secret.', schema: ApiKeySecret } },
       problems: ['key_too_wide', 'key_limit'],
-      async handle(ctx, request, reply) {
-        const body = (request.body ?? {}) as Wire.CreateApiKey
-        const made = await createKey(ctx, storeOf(request), makerOf(request), body, ctx.now())
-        return sendJson(reply, 201, toWire(made))
-      },
+      handle: answer<Wire.CreateApiKey>(201, async ({ ctx, storeId, caller, input, now }) =>
+        toWire(await createKey(ctx, storeId, makerOf(caller), input, now)),
+      ),
     },
     {
       method: 'GET',
@@ -124,21 +101,13 @@ export function keyRoutes(): Route[] {
       query: PageQuery,
       answers: { 200: { description: 'One page.', schema: ApiKeyPage } },
       problems: [],
-      async handle(ctx, request, reply) {
-        const { limit = limitDefault, cursor = null } = request.query as Static<typeof PageQuery>
-        if (cursor !== null && !isKeyId(cursor))
-          throw invalid({
-            pointer: 'cursor',
-            code: 'cursor',
-            detail: 'Must be a cursor from an earlier answer.',
-          })
-        const found = await pageKeys(ctx.db, storeOf(request), { cursor, limit: limit + 1 })
-        const page = found.slice(0, limit)
-        return sendJson(reply, 200, {
-          data: page.map(keyToWire),
-          nextCursor: found.length > limit ? (page.at(-1)?.id ?? null) : null,
-        })
-      },
+      handle: answer<Static<typeof PageQuery>>(200, async ({ ctx, storeId, input }) => {
+        const { limit = limitDefault, cursor = null } = input
+        if (cursor !== null && !isKeyId(cursor)) throw invalidCursor()
+        const found = await pageKeys(ctx.db, storeId, { cursor, limit: limit + 1 })
+        const { data, nextCursor } = cutPage(found, limit)
+        return { data: data.map(keyToWire), nextCursor }
+      }),
     },
     {
       method: 'POST',
@@ -151,18 +120,11 @@ export function keyRoutes(): Route[] {
       body: RotateApiKey,
       answers: { 201: { description: 'The key with its secret.', schema: ApiKeySecret } },
       problems: ['not_found', 'key_too_wide', 'key_limit'],
-      async handle(ctx, request, reply) {
-        const { overlapSeconds = overlapSecondsDefault } = (request.body ?? {}) as Wire.RotateApiKey
-        const keyId = param(request, 'keyId')
-        const made = await rotateKey(
-          ctx,
-          storeOf(request),
-          makerOf(request),
-          { keyId, overlapSeconds },
-          ctx.now(),
-        )
-        return sendJson(reply, 201, toWire(made))
-      },
+      handle: answer<Wire.RotateApiKey>(201, async ({ ctx, storeId, caller, param, input, now }) => {
+        const { overlapSeconds = overlapSecondsDefault } = input
+        const asked = { keyId: param('keyId'), overlapSeconds }
+        return toWire(await rotateKey(ctx, storeId, makerOf(caller), asked, now))
+      }),
     },
     {
       method: 'DELETE',
@@ -174,17 +136,14 @@ export function keyRoutes(): Route[] {
       scope: 'keys:write',
       answers: { 200: { description: 'The revoked key.', schema: ApiKey } },
       problems: ['not_found', 'key_too_wide'],
-      async handle(ctx, request, reply) {
-        const keyId = param(request, 'keyId')
-        const revoked = await revokeKey(ctx, storeOf(request), makerOf(request), keyId, ctx.now())
-        return sendJson(reply, 200, keyToWire(revoked))
-      },
+      handle: answer(200, async ({ ctx, storeId, caller, param, now }) =>
+        keyToWire(await revokeKey(ctx, storeId, makerOf(caller), param('keyId'), now)),
+      ),
     },
   ]
 }
 
-function makerOf(request: FastifyRequest): KeyMaker {
-  const { actor, holder } = caller(request)
+function makerOf({ actor, holder }: Caller): KeyMaker {
   return { actor, limit: holder.key }
 }
 

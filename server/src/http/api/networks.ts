@@ -3,46 +3,34 @@ import Type from 'typebox'
 import type { Context } from '../../context.ts'
 import { networks } from '../../networks.ts'
 import { listCurrencies } from '../../rates/list.ts'
-import { type Route, sendJson } from '../route.ts'
-import { closed, nullable, of, timestamp } from './shapes.ts'
+import { answer, type Route } from '../route.ts'
+import { nullable, object, shape, timestamp } from './shapes.ts'
 
-export const Network = of<Wire.Network>()(
-  Type.Object(
-    {
-      name: Type.String(),
-      chainId: Type.String({
-        description: 'Farthing’s own name for the chain.',
-        examples: ['BASE_MAINNET'],
-      }),
-      network: Type.String({ description: 'CAIP-2 identifier.', examples: ['eip155:8453'] }),
-      family: Type.Enum(['EVM', 'SOLANA']),
-      mode: Type.Enum(['live', 'test']),
-      assets: Type.Array(
-        Type.Object({ symbol: Type.String(), address: Type.String(), decimals: Type.Integer() }, closed),
-      ),
-    },
-    closed,
-  ),
-)
+export const Network = shape<Wire.Network>()({
+  name: Type.String(),
+  chainId: Type.String({
+    description: 'Farthing’s own name for the chain.',
+    examples: ['BASE_MAINNET'],
+  }),
+  network: Type.String({ description: 'CAIP-2 identifier.', examples: ['eip155:8453'] }),
+  family: Type.Enum(['EVM', 'SOLANA']),
+  mode: Type.Enum(['live', 'test']),
+  assets: Type.Array(object({ symbol: Type.String(), address: Type.String(), decimals: Type.Integer() })),
+})
 
-const NetworkList = of<{ data: Wire.Network[] }>()(Type.Object({ data: Type.Array(Network) }, closed))
+const NetworkList = shape<{ data: Wire.Network[] }>()({ data: Type.Array(Network) })
 
-export const Currency = of<Wire.Currency>()(
-  Type.Object(
-    {
-      code: Type.String(),
-      name: Type.String(),
-      source: Type.String({
-        description:
-          'Where the rate comes from. fixed: the operator set it, or it is USD, which is always 1 USDC.',
-      }),
-      asOf: nullable(timestamp()),
-    },
-    closed,
-  ),
-)
+export const Currency = shape<Wire.Currency>()({
+  code: Type.String(),
+  name: Type.String(),
+  source: Type.String({
+    description:
+      'Where the rate comes from. fixed: the operator set it, or it is USD, which is always 1 USDC.',
+  }),
+  asOf: nullable(timestamp()),
+})
 
-const CurrencyList = of<{ data: Wire.Currency[] }>()(Type.Object({ data: Type.Array(Currency) }, closed))
+const CurrencyList = shape<{ data: Wire.Currency[] }>()({ data: Type.Array(Currency) })
 
 /** Endpoints without a key: the networks, tokens and currencies that this deployment accepts. */
 export function publicRoutes(): Route[] {
@@ -60,9 +48,7 @@ export function publicRoutes(): Route[] {
         },
       },
       problems: [],
-      async handle(ctx, _request, reply) {
-        return sendJson(reply, 200, { data: listNetworks(ctx) })
-      },
+      handle: answer(200, async ({ ctx }) => ({ data: listNetworks(ctx) })),
     },
     {
       method: 'GET',
@@ -77,9 +63,7 @@ export function publicRoutes(): Route[] {
         },
       },
       problems: [],
-      async handle(ctx, _request, reply) {
-        return sendJson(reply, 200, { data: await listCurrencies(ctx, ctx.now()) })
-      },
+      handle: answer(200, async ({ ctx, now }) => ({ data: await listCurrencies(ctx, now) })),
     },
   ]
 }

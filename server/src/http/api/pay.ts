@@ -10,54 +10,41 @@ import { Problem } from '../../problems.ts'
 import { addressBucket } from '../limits.ts'
 import { type Route, sendJson, sendText } from '../route.ts'
 import { Checkout } from './checkouts.ts'
-import { closed, of } from './shapes.ts'
+import { object, shape } from './shapes.ts'
 
-const SignedOffer = Type.Object(
-  { format: Type.Literal('jws'), acceptIndex: Type.Integer(), signature: Type.String() },
-  closed,
-)
-const SignedOffers = Type.Object(
-  { info: Type.Object({ offers: Type.Array(SignedOffer) }, closed), schema: Type.Object({}) },
-  closed,
-)
+const SignedOffer = object({
+  format: Type.Literal('jws'),
+  acceptIndex: Type.Integer(),
+  signature: Type.String(),
+})
+const SignedOffers = object({ info: object({ offers: Type.Array(SignedOffer) }), schema: Type.Object({}) })
 
-export const TermsSchema = of<Wire.PaymentRequired>()(
-  Type.Object(
-    {
-      x402Version: Type.Literal(2),
-      error: Type.Optional(Type.String()),
-      resource: Type.Object(
-        { url: Type.String(), description: Type.String(), mimeType: Type.String() },
-        closed,
+export const TermsSchema = shape<Wire.PaymentRequired>()({
+  x402Version: Type.Literal(2),
+  error: Type.Optional(Type.String()),
+  resource: object({ url: Type.String(), description: Type.String(), mimeType: Type.String() }),
+  accepts: Type.Array(
+    object({
+      scheme: Type.Literal('exact'),
+      network: Type.String({ description: 'CAIP-2 identifier.' }),
+      asset: Type.String({ description: 'Token contract address.' }),
+      amount: Type.String({ description: 'Integer amount in the token’s smallest unit.' }),
+      payTo: Type.String(),
+      maxTimeoutSeconds: Type.Integer(),
+      extra: Type.Union(
+        [
+          object({ name: Type.String(), version: Type.String() }),
+          object({ feePayer: Type.String(), memo: Type.String() }),
+        ],
+        {
+          description:
+            'What else the payer signs. EVM: the token’s EIP-712 domain. Solana: the fee payer and a memo.',
+        },
       ),
-      accepts: Type.Array(
-        Type.Object(
-          {
-            scheme: Type.Literal('exact'),
-            network: Type.String({ description: 'CAIP-2 identifier.' }),
-            asset: Type.String({ description: 'Token contract address.' }),
-            amount: Type.String({ description: 'Integer amount in the token’s smallest unit.' }),
-            payTo: Type.String(),
-            maxTimeoutSeconds: Type.Integer(),
-            extra: Type.Union(
-              [
-                Type.Object({ name: Type.String(), version: Type.String() }, closed),
-                Type.Object({ feePayer: Type.String(), memo: Type.String() }, closed),
-              ],
-              {
-                description:
-                  'What else the payer signs. EVM: the token’s EIP-712 domain. Solana: the fee payer and a memo.',
-              },
-            ),
-          },
-          closed,
-        ),
-      ),
-      extensions: Type.Optional(Type.Object({ 'offer-receipt': SignedOffers }, closed)),
-    },
-    closed,
+    }),
   ),
-)
+  extensions: Type.Optional(object({ 'offer-receipt': SignedOffers })),
+})
 
 const answers = {
   200: {

@@ -1,11 +1,10 @@
 import type * as Wire from '@farthing/sdk'
-import type { FastifyReply } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { listPayments, readPayment } from '../../checkouts/payments/list.ts'
-import { type Decided, openDecisions } from '../../checkouts/payments/request-decision.ts'
+import { openDecisions } from '../../checkouts/payments/request-decision.ts'
 import type { Context } from '../../context.ts'
-import { actorOf, limitDefault, param, type Route, sendJson, storeOf, timesOf } from '../route.ts'
-import { Actor, closed, cursor, limit, nextCursor, nullable, of, timestamp } from './shapes.ts'
+import { answer, limitDefault, type Route, sendJson, timesOf } from '../route.ts'
+import { Actor, cursor, limit, nullable, object, of, pageOf, shape, timestamp } from './shapes.ts'
 
 const paymentFields = {
   transaction: Type.String(),
@@ -16,100 +15,84 @@ const paymentFields = {
   finality: Type.Enum(['included', 'safe', 'finalized', 'reversed']),
 }
 
-export const CheckoutPayment = of<Wire.CheckoutPayment>()(Type.Object(paymentFields, closed))
+export const CheckoutPayment = shape<Wire.CheckoutPayment>()(paymentFields)
 
 const dispositions = ['late', 'underpaid', 'overpaid', 'unmatched'] as const
 
-export const PaymentHint = of<Wire.PaymentHint>()(
-  Type.Object({ checkoutId: Type.String(), disposition: Type.Enum([...dispositions]) }, closed),
+export const PaymentHint = shape<Wire.PaymentHint>()({
+  checkoutId: Type.String(),
+  disposition: Type.Enum([...dispositions]),
+})
+
+const PaymentNote = shape<Wire.PaymentNote>()(
+  { text: Type.String(), actor: Actor, notedAt: timestamp() },
+  { description: 'What the store has noted about it, for itself; absent if nothing.' },
 )
 
-const PaymentNote = of<Wire.PaymentNote>()(
-  Type.Object(
-    { text: Type.String(), actor: Actor, notedAt: timestamp() },
-    { ...closed, description: 'What the store has noted about it, for itself; absent if nothing.' },
+export const Payment = shape<Wire.Payment>()({
+  ...paymentFields,
+  id: Type.String({ description: 'Begins with pay_.' }),
+  checkoutId: nullable(Type.String()),
+  payTo: Type.String(),
+  disposition: Type.Enum(['exact', ...dispositions]),
+  includedAt: timestamp(),
+  safeAt: nullable(timestamp()),
+  finalizedAt: nullable(timestamp()),
+  acceptedAt: nullable(timestamp()),
+  dismissedAt: nullable(timestamp()),
+  hints: Type.Array(PaymentHint, {
+    description:
+      'For a payment without a checkout: the checkouts whose buyers named its transaction. A hint proves nothing.',
+  }),
+  note: Type.Optional(PaymentNote),
+  refundedAmount: Type.Optional(
+    Type.String({
+      description:
+        'What completed refunds have returned, in the asset’s smallest unit. Only when the payment is read by its id, and absent if it has had no refunds.',
+    }),
   ),
-)
-
-export const Payment = of<Wire.Payment>()(
-  Type.Object(
-    {
-      ...paymentFields,
-      id: Type.String({ description: 'Begins with pay_.' }),
-      checkoutId: nullable(Type.String()),
-      payTo: Type.String(),
-      disposition: Type.Enum(['exact', ...dispositions]),
-      includedAt: timestamp(),
-      safeAt: nullable(timestamp()),
-      finalizedAt: nullable(timestamp()),
-      acceptedAt: nullable(timestamp()),
-      dismissedAt: nullable(timestamp()),
-      hints: Type.Array(PaymentHint, {
-        description:
-          'For a payment without a checkout: the checkouts whose buyers named its transaction. A hint proves nothing.',
-      }),
-      note: Type.Optional(PaymentNote),
-      refundedAmount: Type.Optional(
-        Type.String({
-          description:
-            'What completed refunds have returned, in the asset’s smallest unit. Only when the payment is read by its id, and absent if it has had no refunds.',
-        }),
-      ),
-      refundable: Type.Optional(
-        Type.String({
-          description:
-            'What can still be refunded: refunds that are on their way have taken theirs. Present like refundedAmount.',
-        }),
-      ),
-    },
-    closed,
+  refundable: Type.Optional(
+    Type.String({
+      description:
+        'What can still be refunded: refunds that are on their way have taken theirs. Present like refundedAmount.',
+    }),
   ),
-)
+})
 
 const units = (about: string) =>
   Type.Optional(Type.String({ pattern: '^(0|[1-9]\\d{0,77})$', description: about }))
 
-const PaymentQuery = Type.Object(
-  {
-    limit,
-    cursor,
-    checkoutId: Type.Optional(Type.String({ maxLength: 40 })),
-    disposition: Type.Optional(Type.Enum(['exact', ...dispositions])),
-    network: Type.Optional(Type.String({ maxLength: 100, description: 'CAIP-2 identifier.' })),
-    payer: Type.Optional(Type.String({ maxLength: 100, description: 'The sender’s address.' })),
-    transaction: Type.Optional(Type.String({ maxLength: 100, description: 'The transaction’s hash.' })),
-    minAmount: units('Only payments of this many smallest units of their asset or more.'),
-    maxAmount: units('Only payments of this many smallest units of their asset or less.'),
-    createdFrom: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Only payments first seen at this time or later.' }),
-    ),
-    createdBefore: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Only payments first seen before this time.' }),
-    ),
-  },
-  closed,
-)
-
-const PaymentPage = of<Wire.Page<Wire.Payment>>()(
-  Type.Object({ data: Type.Array(Payment), nextCursor }, closed),
-)
-const AcceptPayment = of<Wire.AcceptPayment>()(
-  Type.Object(
-    {
-      checkoutId: Type.Optional(
-        Type.String({
-          maxLength: 40,
-          description: 'May be left out if the payment already belongs to a checkout.',
-        }),
-      ),
-    },
-    closed,
+const PaymentQuery = object({
+  limit,
+  cursor,
+  checkoutId: Type.Optional(Type.String({ maxLength: 40 })),
+  disposition: Type.Optional(Type.Enum(['exact', ...dispositions])),
+  network: Type.Optional(Type.String({ maxLength: 100, description: 'CAIP-2 identifier.' })),
+  payer: Type.Optional(Type.String({ maxLength: 100, description: 'The sender’s address.' })),
+  transaction: Type.Optional(Type.String({ maxLength: 100, description: 'The transaction’s hash.' })),
+  minAmount: units('Only payments of this many smallest units of their asset or more.'),
+  maxAmount: units('Only payments of this many smallest units of their asset or less.'),
+  createdFrom: Type.Optional(
+    Type.String({ format: 'date-time', description: 'Only payments first seen at this time or later.' }),
   ),
-)
+  createdBefore: Type.Optional(
+    Type.String({ format: 'date-time', description: 'Only payments first seen before this time.' }),
+  ),
+})
+
+const PaymentPage = of<Wire.Page<Wire.Payment>>()(pageOf(Payment))
+const AcceptPayment = shape<Wire.AcceptPayment>()({
+  checkoutId: Type.Optional(
+    Type.String({
+      maxLength: 40,
+      description: 'May be left out if the payment already belongs to a checkout.',
+    }),
+  ),
+})
 
 const note = Type.String({ description: '1 to 1,000 bytes of text, for the store alone.' })
-const DismissPayment = of<Wire.DismissPayment>()(Type.Object({ note: Type.Optional(note) }, closed))
-const NotePayment = of<Wire.NotePayment>()(Type.Object({ note: nullable(note) }, closed))
+const DismissPayment = shape<Wire.DismissPayment>()({ note: Type.Optional(note) })
+const NotePayment = shape<Wire.NotePayment>()({ note: nullable(note) })
 
 const waiting = {
   description:
@@ -136,22 +119,9 @@ function readingRoutes(): Route[] {
       query: PaymentQuery,
       answers: { 200: { description: 'One page.', schema: PaymentPage } },
       problems: [],
-      async handle(ctx, request, reply) {
-        const query = request.query as Static<typeof PaymentQuery>
-        const page = await listPayments(ctx, storeOf(request), {
-          checkoutId: query.checkoutId ?? null,
-          disposition: query.disposition ?? null,
-          network: query.network ?? null,
-          payer: query.payer ?? null,
-          transaction: query.transaction ?? null,
-          minAmount: query.minAmount ?? null,
-          maxAmount: query.maxAmount ?? null,
-          ...timesOf(query),
-          cursor: query.cursor ?? null,
-          limit: query.limit ?? limitDefault,
-        })
-        return sendJson(reply, 200, page)
-      },
+      handle: answer<Static<typeof PaymentQuery>>(200, ({ ctx, storeId, input }) =>
+        listPayments(ctx, storeId, { limit: limitDefault, ...input, ...timesOf(input) }),
+      ),
     },
     {
       method: 'GET',
@@ -161,15 +131,19 @@ function readingRoutes(): Route[] {
       scope: 'payments:read',
       answers: { 200: { description: 'The payment.', schema: Payment } },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        return sendJson(reply, 200, await readPayment(ctx, storeOf(request), param(request, 'paymentId')))
-      },
+      handle: answer(200, ({ ctx, storeId, param }) => readPayment(ctx, storeId, param('paymentId'))),
     },
   ]
 }
 
 function decidingRoutes(ctx: Context): Route[] {
   const decide = openDecisions(ctx)
+  const by = <Input>(read: (input: Input) => Omit<Parameters<typeof decide>[3], 'paymentId'>) =>
+    answer<Input>(200, async ({ ctx, reply, storeId, actor, param, input, now }) => {
+      const asked = { ...read(input), paymentId: param('paymentId') }
+      const { payment, isApplied } = await decide(ctx, storeId, actor, asked, now)
+      return isApplied ? payment : sendJson(reply.header('retry-after', '1'), 202, payment)
+    })
   return [
     {
       method: 'POST',
@@ -182,11 +156,7 @@ function decidingRoutes(ctx: Context): Route[] {
       body: AcceptPayment,
       answers: { 200: { description: 'Accepted.', schema: Payment }, 202: waiting },
       problems: ['not_found', 'wallet_unproven', 'payment_in_progress', 'already_paid', 'payment_not_open'],
-      async handle(ctx, request, reply) {
-        const { checkoutId = null } = (request.body ?? {}) as Wire.AcceptPayment
-        const asked = { kind: 'accept', paymentId: param(request, 'paymentId'), checkoutId } as const
-        return send(reply, await decide(ctx, storeOf(request), actorOf(request), asked, ctx.now()))
-      },
+      handle: by<Wire.AcceptPayment>(({ checkoutId = null }) => ({ kind: 'accept', checkoutId })),
     },
     {
       method: 'POST',
@@ -200,17 +170,10 @@ function decidingRoutes(ctx: Context): Route[] {
       isBodyOptional: true,
       answers: { 200: { description: 'Dismissed.', schema: Payment }, 202: waiting },
       problems: ['not_found', 'wallet_unproven', 'payment_not_open'],
-      async handle(ctx, request, reply) {
-        const { note } = request.body as Wire.DismissPayment
-        const paymentId = param(request, 'paymentId')
-        const asked = {
-          kind: 'dismiss',
-          paymentId,
-          checkoutId: null,
-          ...(note !== undefined && { note }),
-        } as const
-        return send(reply, await decide(ctx, storeOf(request), actorOf(request), asked, ctx.now()))
-      },
+      handle: by<Wire.DismissPayment>(({ note }) => ({
+        ...{ kind: 'dismiss', checkoutId: null },
+        ...(note !== undefined && { note }),
+      })),
     },
     {
       method: 'POST',
@@ -223,20 +186,7 @@ function decidingRoutes(ctx: Context): Route[] {
       body: NotePayment,
       answers: { 200: { description: 'Noted.', schema: Payment }, 202: waiting },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        const { note } = request.body as Wire.NotePayment
-        const asked = {
-          kind: 'note',
-          paymentId: param(request, 'paymentId'),
-          checkoutId: null,
-          note,
-        } as const
-        return send(reply, await decide(ctx, storeOf(request), actorOf(request), asked, ctx.now()))
-      },
+      handle: by<Wire.NotePayment>(({ note }) => ({ kind: 'note', checkoutId: null, note })),
     },
   ]
-}
-
-function send(reply: FastifyReply, { payment, isApplied }: Decided): FastifyReply {
-  return isApplied ? sendJson(reply, 200, payment) : sendJson(reply.header('retry-after', '1'), 202, payment)
 }

@@ -12,150 +12,122 @@ import { prepareRefund } from '../../refunds/prepare.ts'
 import { listRefunds, readRefund } from '../../refunds/read.ts'
 import { signRefund } from '../../refunds/sign.ts'
 import { openRefundWaits } from '../../refunds/wait.ts'
-import { actorOf, limitDefault, param, type Route, sendJson, storeOf } from '../route.ts'
+import { answer, limitDefault, type Route, sendJson } from '../route.ts'
 import { readIdempotencyKey } from './idempotency.ts'
-import { closed, cursor, limit, nextCursor, nullable, of, timestamp } from './shapes.ts'
+import { cursor, limit, nullable, object, of, pageOf, shape, timestamp } from './shapes.ts'
 
 const refundStatuses = ['REQUESTED', 'SIGNED', 'SENT', 'COMPLETED', 'DECLARED', 'FAILED', 'CANCELED'] as const
 
-const AddressRequest = of<Wire.AddressRequest>()(
-  Type.Object(
-    {
-      status: Type.Enum(['OPEN', 'NAMED', 'CONFIRMED', 'EXPIRED'], {
-        description:
-          'OPEN: the buyer has not answered. NAMED: a member of the store has to confirm the code that the buyer tells.',
-      }),
-      expiresAt: timestamp(),
-      address: Type.Optional(Type.String({ description: 'What the buyer named.' })),
-      code: Type.Optional(
-        Type.String({ description: 'Besides here, only the browser that named the address shows it.' }),
-      ),
-    },
-    { ...closed, description: 'The link with which the buyer names an address. Absent if none was made.' },
-  ),
-)
-
-export const Refund = of<Wire.Refund>()(
-  Type.Object(
-    {
-      id: Type.String({ description: 'Begins with rf_.' }),
-      paymentId: Type.String(),
-      checkoutId: nullable(Type.String({ description: 'The checkout that the payment belongs to.' })),
-      orderId: nullable(Type.String()),
-      status: Type.Enum([...refundStatuses]),
-      way: Type.Enum(['signed', 'self-sent'], {
-        description:
-          'signed: the wallet that was paid signs, and Farthing sends it. self-sent: the store sends it by itself.',
-      }),
-      network: Type.String({ description: 'CAIP-2 identifier.' }),
-      asset: Type.String(),
-      amount: Type.String({ description: 'Integer amount in the asset’s smallest unit.' }),
-      from: Type.String({ description: 'The store’s wallet that was paid.' }),
-      recipient: nullable(Type.String({ description: 'Null until the buyer has named an address.' })),
-      reason: nullable(Type.String()),
-      transaction: nullable(Type.String()),
-      finality: nullable(Type.Enum(['included', 'safe', 'finalized'])),
-      failure: nullable(Type.String({ description: 'Why it failed, or why it is not done yet.' })),
-      isCanceling: Type.Boolean({
-        description: 'Whether it was canceled, but what was handed out to be signed could still move money.',
-      }),
-      declared: Type.Optional(
-        Type.String({ description: 'What the store says about a payment that cannot be proven.' }),
-      ),
-      createdAt: timestamp(),
-      completedAt: nullable(timestamp()),
-      addressRequest: Type.Optional(AddressRequest),
-    },
-    closed,
-  ),
-)
-
-const RefundPage = of<Wire.Page<Wire.Refund>>()(Type.Object({ data: Type.Array(Refund), nextCursor }, closed))
-
-const RefundQuery = Type.Object(
+const AddressRequest = shape<Wire.AddressRequest>()(
   {
-    limit,
-    cursor,
-    paymentId: Type.Optional(Type.String({ maxLength: 40, description: 'Only refunds of this payment.' })),
-    checkoutId: Type.Optional(
-      Type.String({ maxLength: 40, description: 'Only refunds of this checkout’s payments.' }),
-    ),
-    status: Type.Optional(Type.Enum([...refundStatuses])),
-  },
-  closed,
-)
-
-export const CreateRefund = of<Wire.CreateRefund>()(
-  Type.Object(
-    {
-      amount: Type.Optional(
-        Type.String({
-          pattern: '^[1-9]\\d{0,77}$',
-          description:
-            'Integer amount in the asset’s smallest unit. Default: all that is left of the payment.',
-          examples: ['5000000'],
-        }),
-      ),
-      recipient: Type.Optional(
-        Type.String({
-          maxLength: 100,
-          description:
-            'Whoever signed the payment, which is the default. A key cannot choose anybody else; a member of the store can, in the console.',
-        }),
-      ),
-      reason: Type.Optional(
-        Type.String({
-          description: '1 to 500 bytes of plain text, which the buyer reads.',
-          examples: ['One cup was broken'],
-        }),
-      ),
-      way: Type.Optional(
-        Type.Enum(['signed', 'self-sent'], {
-          default: 'signed',
-          description:
-            'signed: the wallet that was paid signs, and Farthing sends it. self-sent: the store sends it by itself and names the transaction. It stays as it is.',
-        }),
-      ),
-    },
-    closed,
-  ),
-)
-
-const RefundTypedData = of<Wire.RefundTypedData>()(
-  Type.Object(
-    {
-      domain: Type.Object(
-        {
-          name: Type.String(),
-          version: Type.String(),
-          chainId: Type.Integer(),
-          verifyingContract: Type.String(),
-        },
-        closed,
-      ),
-      types: Type.Record(
-        Type.String(),
-        Type.Array(Type.Object({ name: Type.String(), type: Type.String() }, closed)),
-      ),
-      primaryType: Type.String(),
-      message: Type.Object(
-        {
-          from: Type.String(),
-          to: Type.String(),
-          value: Type.String(),
-          validAfter: Type.String(),
-          validBefore: Type.String(),
-          nonce: Type.String(),
-        },
-        closed,
-      ),
-    },
-    {
-      ...closed,
+    status: Type.Enum(['OPEN', 'NAMED', 'CONFIRMED', 'EXPIRED'], {
       description:
-        'EIP-712 typed data as eth_signTypedData_v4 takes it. Compare recipient and amount before you sign.',
-    },
+        'OPEN: the buyer has not answered. NAMED: a member of the store has to confirm the code that the buyer tells.',
+    }),
+    expiresAt: timestamp(),
+    address: Type.Optional(Type.String({ description: 'What the buyer named.' })),
+    code: Type.Optional(
+      Type.String({ description: 'Besides here, only the browser that named the address shows it.' }),
+    ),
+  },
+  { description: 'The link with which the buyer names an address. Absent if none was made.' },
+)
+
+export const Refund = shape<Wire.Refund>()({
+  id: Type.String({ description: 'Begins with rf_.' }),
+  paymentId: Type.String(),
+  checkoutId: nullable(Type.String({ description: 'The checkout that the payment belongs to.' })),
+  orderId: nullable(Type.String()),
+  status: Type.Enum([...refundStatuses]),
+  way: Type.Enum(['signed', 'self-sent'], {
+    description:
+      'signed: the wallet that was paid signs, and Farthing sends it. self-sent: the store sends it by itself.',
+  }),
+  network: Type.String({ description: 'CAIP-2 identifier.' }),
+  asset: Type.String(),
+  amount: Type.String({ description: 'Integer amount in the asset’s smallest unit.' }),
+  from: Type.String({ description: 'The store’s wallet that was paid.' }),
+  recipient: nullable(Type.String({ description: 'Null until the buyer has named an address.' })),
+  reason: nullable(Type.String()),
+  transaction: nullable(Type.String()),
+  finality: nullable(Type.Enum(['included', 'safe', 'finalized'])),
+  failure: nullable(Type.String({ description: 'Why it failed, or why it is not done yet.' })),
+  isCanceling: Type.Boolean({
+    description: 'Whether it was canceled, but what was handed out to be signed could still move money.',
+  }),
+  declared: Type.Optional(
+    Type.String({ description: 'What the store says about a payment that cannot be proven.' }),
   ),
+  createdAt: timestamp(),
+  completedAt: nullable(timestamp()),
+  addressRequest: Type.Optional(AddressRequest),
+})
+
+const RefundPage = of<Wire.Page<Wire.Refund>>()(pageOf(Refund))
+
+const RefundQuery = object({
+  limit,
+  cursor,
+  paymentId: Type.Optional(Type.String({ maxLength: 40, description: 'Only refunds of this payment.' })),
+  checkoutId: Type.Optional(
+    Type.String({ maxLength: 40, description: 'Only refunds of this checkout’s payments.' }),
+  ),
+  status: Type.Optional(Type.Enum([...refundStatuses])),
+})
+
+export const CreateRefund = shape<Wire.CreateRefund>()({
+  amount: Type.Optional(
+    Type.String({
+      pattern: '^[1-9]\\d{0,77}$',
+      description: 'Integer amount in the asset’s smallest unit. Default: all that is left of the payment.',
+      examples: ['5000000'],
+    }),
+  ),
+  recipient: Type.Optional(
+    Type.String({
+      maxLength: 100,
+      description:
+        'Whoever signed the payment, which is the default. A key cannot choose anybody else; a member of the store can, in the console.',
+    }),
+  ),
+  reason: Type.Optional(
+    Type.String({
+      description: '1 to 500 bytes of plain text, which the buyer reads.',
+      examples: ['One cup was broken'],
+    }),
+  ),
+  way: Type.Optional(
+    Type.Enum(['signed', 'self-sent'], {
+      default: 'signed',
+      description:
+        'signed: the wallet that was paid signs, and Farthing sends it. self-sent: the store sends it by itself and names the transaction. It stays as it is.',
+    }),
+  ),
+})
+
+const RefundTypedData = shape<Wire.RefundTypedData>()(
+  {
+    domain: object({
+      name: Type.String(),
+      version: Type.String(),
+      chainId: Type.Integer(),
+      verifyingContract: Type.String(),
+    }),
+    types: Type.Record(Type.String(), Type.Array(object({ name: Type.String(), type: Type.String() }))),
+    primaryType: Type.String(),
+    message: object({
+      from: Type.String(),
+      to: Type.String(),
+      value: Type.String(),
+      validAfter: Type.String(),
+      validBefore: Type.String(),
+      nonce: Type.String(),
+    }),
+  },
+  {
+    description:
+      'EIP-712 typed data as eth_signTypedData_v4 takes it. Compare recipient and amount before you sign.',
+  },
 )
 
 const expiresAt = Type.String({
@@ -165,70 +137,58 @@ const expiresAt = Type.String({
 
 export const PreparedRefund = of<Wire.PreparedRefund>()(
   Type.Union([
-    Type.Object({ refund: Refund, typedData: RefundTypedData, expiresAt }, closed),
-    Type.Object(
-      {
-        refund: Refund,
-        transaction: Type.String({
-          description: 'Where wallets sign whole transactions: the one to sign, in base64.',
-        }),
-        expiresAt,
-      },
-      closed,
-    ),
+    object({ refund: Refund, typedData: RefundTypedData, expiresAt }),
+    object({
+      refund: Refund,
+      transaction: Type.String({
+        description: 'Where wallets sign whole transactions: the one to sign, in base64.',
+      }),
+      expiresAt,
+    }),
   ]),
 )
 
-const oneOfBoth = { ...closed, minProperties: 1, maxProperties: 1 }
+const oneOfBoth = { minProperties: 1, maxProperties: 1 }
 
-export const PresentRefund = of<Wire.PresentRefund>()(
-  Type.Object(
-    {
-      signature: Type.Optional(
-        Type.String({
-          maxLength: 20_000,
-          description:
-            'Hex, up to 4,096 bytes: the signature of typedData, or what a contract wallet accepts by ERC-1271, also wrapped by ERC-6492.',
-        }),
-      ),
-      transaction: Type.Optional(
-        Type.String({
-          maxLength: 4_000,
-          description: 'Where wallets sign whole transactions: the signed one, in base64.',
-        }),
-      ),
-    },
-    oneOfBoth,
-  ),
+export const PresentRefund = shape<Wire.PresentRefund>()(
+  {
+    signature: Type.Optional(
+      Type.String({
+        maxLength: 20_000,
+        description:
+          'Hex, up to 4,096 bytes: the signature of typedData, or what a contract wallet accepts by ERC-1271, also wrapped by ERC-6492.',
+      }),
+    ),
+    transaction: Type.Optional(
+      Type.String({
+        maxLength: 4_000,
+        description: 'Where wallets sign whole transactions: the signed one, in base64.',
+      }),
+    ),
+  },
+  oneOfBoth,
 )
 
-export const NameTransaction = of<Wire.NameTransaction>()(
-  Type.Object(
-    {
-      transaction: Type.Optional(
-        Type.String({ maxLength: 200, description: 'The hash of the transaction that paid the refund.' }),
-      ),
-      reference: Type.Optional(
-        Type.String({
-          description:
-            'Instead of a transaction, if no chain shows it here: 1 to 500 bytes. The refund is DECLARED for good.',
-          examples: ['Withdrawal 4711 at the exchange'],
-        }),
-      ),
-    },
-    oneOfBoth,
-  ),
+export const NameTransaction = shape<Wire.NameTransaction>()(
+  {
+    transaction: Type.Optional(
+      Type.String({ maxLength: 200, description: 'The hash of the transaction that paid the refund.' }),
+    ),
+    reference: Type.Optional(
+      Type.String({
+        description:
+          'Instead of a transaction, if no chain shows it here: 1 to 500 bytes. The refund is DECLARED for good.',
+        examples: ['Withdrawal 4711 at the exchange'],
+      }),
+    ),
+  },
+  oneOfBoth,
 )
 
-const AddressRequestLink = of<Wire.AddressRequestLink>()(
-  Type.Object(
-    {
-      url: Type.String({ description: 'For the buyer. Shown only in this answer.' }),
-      expiresAt: timestamp(),
-    },
-    closed,
-  ),
-)
+const AddressRequestLink = shape<Wire.AddressRequestLink>()({
+  url: Type.String({ description: 'For the buyer. Shown only in this answer.' }),
+  expiresAt: timestamp(),
+})
 
 const oneRefund = '/api/v1/refunds/:refundId'
 const retryAfter = { 'Retry-After': 'Seconds to wait before the refund is read again.' }
@@ -274,25 +234,20 @@ function createRoute(): Route {
       'refund_exceeds_payment',
       'idempotency_key_reused',
     ],
-    async handle(ctx, request, reply) {
-      const { amount, recipient, reason, way } = (request.body ?? {}) as Wire.CreateRefund
-      const refund = await createRefund(
-        ctx,
-        storeOf(request),
-        { actor: actorOf(request), mayChooseRecipient: false },
-        {
-          paymentId: param(request, 'paymentId'),
+    handle: answer<Wire.CreateRefund>(
+      201,
+      async ({ ctx, request, reply, storeId, actor, param, input, now }) => {
+        const { amount, recipient = null, reason = null, way = 'signed' } = input
+        const asked = {
+          ...{ paymentId: param('paymentId'), recipient, reason, way },
           amount: amount === undefined ? null : BigInt(amount),
-          recipient: recipient ?? null,
-          reason: reason ?? null,
-          way: way ?? 'signed',
           idempotency: readIdempotencyKey(request, 'POST /api/v1/payments/:paymentId/refunds'),
-        },
-        ctx.now(),
-      )
-      reply.header('location', `${ctx.config.baseUrl}/api/v1/refunds/${refund.id}`)
-      return sendJson(reply, 201, refund)
-    },
+        }
+        const refund = await createRefund(ctx, storeId, { actor, mayChooseRecipient: false }, asked, now)
+        reply.header('location', `${ctx.config.baseUrl}/api/v1/refunds/${refund.id}`)
+        return refund
+      },
+    ),
   }
 }
 
@@ -307,10 +262,9 @@ function readingRoutes(): Route[] {
       query: RefundQuery,
       answers: { 200: { description: 'One page.', schema: RefundPage } },
       problems: [],
-      async handle(ctx, request, reply) {
-        const { limit = limitDefault, ...query } = request.query as Static<typeof RefundQuery>
-        return sendJson(reply, 200, await listRefunds(ctx, storeOf(request), { limit, ...query }))
-      },
+      handle: answer<Static<typeof RefundQuery>>(200, ({ ctx, storeId, input }) =>
+        listRefunds(ctx, storeId, { limit: limitDefault, ...input }),
+      ),
     },
     {
       method: 'GET',
@@ -320,9 +274,7 @@ function readingRoutes(): Route[] {
       scope: 'refunds:read',
       answers: { 200: { description: 'The refund.', schema: Refund } },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        return sendJson(reply, 200, await readRefund(ctx, storeOf(request), param(request, 'refundId')))
-      },
+      handle: answer(200, ({ ctx, storeId, param }) => readRefund(ctx, storeId, param('refundId'))),
     },
     {
       method: 'POST',
@@ -342,16 +294,10 @@ function readingRoutes(): Route[] {
         },
       },
       problems: ['not_found', 'refund_in_progress'],
-      async handle(ctx, request, reply) {
-        const refund = await cancelRefund(
-          ctx,
-          storeOf(request),
-          actorOf(request),
-          param(request, 'refundId'),
-          ctx.now(),
-        )
+      handle: answer(200, async ({ ctx, reply, storeId, actor, param, now }) => {
+        const refund = await cancelRefund(ctx, storeId, actor, param('refundId'), now)
         return send(reply, refund, refund.status === 'CANCELED', 60)
-      },
+      }),
     },
   ]
 }
@@ -378,15 +324,10 @@ function signingRoutes(ctx: Context, rails: Rails): Route[] {
         'payment_not_open',
         'payment_not_final',
       ],
-      async handle(ctx, request, reply) {
-        const { expiresAt, ...prepared } = await prepareRefund(
-          ctx,
-          rails,
-          storeOf(request),
-          param(request, 'refundId'),
-        )
-        return sendJson(reply, 200, { ...prepared, expiresAt: expiresAt.toISOString() })
-      },
+      handle: answer(200, async ({ ctx, storeId, param }) => {
+        const { expiresAt, ...prepared } = await prepareRefund(ctx, rails, storeId, param('refundId'))
+        return { ...prepared, expiresAt: expiresAt.toISOString() }
+      }),
     },
     {
       method: 'POST',
@@ -409,14 +350,14 @@ function signingRoutes(ctx: Context, rails: Rails): Route[] {
         'payment_not_final',
         'settlement_unavailable',
       ],
-      async handle(ctx, request, reply) {
-        const { signature, transaction } = request.body as Wire.PresentRefund
-        const id = param(request, 'refundId')
-        const presented = signature === undefined ? { transaction: transaction ?? '' } : { signature }
-        const signed = await signRefund(ctx, rails, storeOf(request), id, presented)
-        const refund = signed.status === 'COMPLETED' ? signed : await waitForOutcome(storeOf(request), id)
+      handle: answer<Wire.PresentRefund>(200, async ({ ctx, reply, storeId, param, input }) => {
+        const { signature, transaction = '' } = input
+        const presented = signature === undefined ? { transaction } : { signature }
+        const signed = await signRefund(ctx, rails, storeId, param('refundId'), presented)
+        const isDone = signed.status === 'COMPLETED'
+        const refund = isDone ? signed : await waitForOutcome(storeId, param('refundId'))
         return send(reply, refund, refund.status === 'COMPLETED', 2)
-      },
+      }),
     },
   ]
 }
@@ -442,15 +383,15 @@ function otherWayRoutes(rails: Rails): Route[] {
         },
       },
       problems: ['not_found', 'refund_canceled', 'refund_in_progress'],
-      async handle(ctx, request, reply) {
-        const { transaction, reference } = request.body as Wire.NameTransaction
-        const [storeId, actor, id] = [storeOf(request), actorOf(request), param(request, 'refundId')]
+      handle: answer<Wire.NameTransaction>(200, async ({ ctx, reply, storeId, actor, param, input }) => {
+        const { transaction, reference = '' } = input
+        const id = param('refundId')
         const refund =
           transaction === undefined
-            ? await declareRefund(ctx, storeId, actor, id, reference ?? '')
+            ? await declareRefund(ctx, storeId, actor, id, reference)
             : await nameTransaction(ctx, rails, storeId, id, { transaction, actor })
         return send(reply, refund, refund.status !== 'SENT', 30)
-      },
+      }),
     },
     {
       method: 'POST',
@@ -462,14 +403,9 @@ function otherWayRoutes(rails: Rails): Route[] {
       scope: 'refunds:write',
       answers: { 201: { description: 'The link.', schema: AddressRequestLink } },
       problems: ['not_found', 'address_request_closed'],
-      async handle(ctx, request, reply) {
-        const [storeId, actor] = [storeOf(request), actorOf(request)]
-        return sendJson(
-          reply,
-          201,
-          await createAddressRequest(ctx, storeId, actor, param(request, 'refundId')),
-        )
-      },
+      handle: answer(201, ({ ctx, storeId, actor, param }) =>
+        createAddressRequest(ctx, storeId, actor, param('refundId')),
+      ),
     },
   ]
 }

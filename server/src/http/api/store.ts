@@ -5,18 +5,13 @@ import type { Rails } from '../../payments/rail.ts'
 import { readQuotas } from '../../payments/settlers/quota.ts'
 import { type Store as StoreRow, storeToWire } from '../../stores/store.ts'
 import { updateStore } from '../../stores/update.ts'
-import { actorOf, caller, type Route, sendJson, storeOf } from '../route.ts'
-import { closed, nullable, of, timestamp, webUrl } from './shapes.ts'
+import { answer, type Route } from '../route.ts'
+import { nullable, shape, timestamp, webUrl } from './shapes.ts'
 
-export const FinalityRule = of<Wire.FinalityRule>()(
-  Type.Object(
-    {
-      minAmount: Type.String({ pattern: '^(0|[1-9]\\d{0,14})(\\.\\d{1,6})?$', description: 'In USDC.' }),
-      finality: Type.Enum(['included', 'safe', 'finalized']),
-    },
-    closed,
-  ),
-)
+export const FinalityRule = shape<Wire.FinalityRule>()({
+  minAmount: Type.String({ pattern: '^(0|[1-9]\\d{0,14})(\\.\\d{1,6})?$', description: 'In USDC.' }),
+  finality: Type.Enum(['included', 'safe', 'finalized']),
+})
 
 const storeSettings = {
   logoUrl: nullable(
@@ -51,70 +46,60 @@ const storeSettings = {
   }),
 }
 
-const GasQuota = of<Wire.GasQuota>()(
-  Type.Object(
-    {
-      network: Type.String({ description: 'CAIP-2 identifier.' }),
-      currency: Type.String({ description: 'The network’s native currency, in which the amounts are.' }),
-      spent: Type.String(),
-      perDay: Type.String(),
-      resetsAt: timestamp(),
-    },
-    {
-      ...closed,
-      description:
-        'What settlements for the store have cost today, failed ones included. Once spent reaches perDay, payments to the store get 503 settlement_unavailable until resetsAt.',
-    },
-  ),
+const GasQuota = shape<Wire.GasQuota>()(
+  {
+    network: Type.String({ description: 'CAIP-2 identifier.' }),
+    currency: Type.String({ description: 'The network’s native currency, in which the amounts are.' }),
+    spent: Type.String(),
+    perDay: Type.String(),
+    resetsAt: timestamp(),
+  },
+  {
+    description:
+      'What settlements for the store have cost today, failed ones included. Once spent reaches perDay, payments to the store get 503 settlement_unavailable until resetsAt.',
+  },
 )
 
-export const Store = of<Wire.Store>()(
-  Type.Object(
-    {
-      id: Type.String({ description: 'Begins with st_.' }),
-      mode: Type.Enum(['live', 'test']),
-      name: Type.String(),
-      ...storeSettings,
-      accentColor: nullable(Type.String()),
-      walletChanges: Type.Enum(['key', 'member'], {
-        description:
-          'What it takes to change the wallet that new checkouts are paid to: a key, or also an owner who confirms it in the console. Owners set it there; the default is member for live stores that have an owner.',
-      }),
-      managerRefundLimit: Type.String({
-        description:
-          'What each manager may refund within 24 hours, in whole tokens. With 0 only owners refund. Owners set it in the console.',
-        examples: ['250'],
-      }),
-      standing: Type.Enum(['waiting', 'unproven', 'approved', 'suspended'], {
-        description:
-          'Whether the store may create checkouts: only if approved. waiting: the operator has to approve it first. unproven: it has to prove a wallet first. Everything else works in each of them.',
-      }),
-      suspendedReason: nullable(
-        Type.String({ description: 'What the operator says; null unless the store is suspended.' }),
-      ),
-      createdAt: timestamp(),
-      gas: Type.Optional(
-        Type.Array(GasQuota, { description: 'One per network with a limit; absent if there is none.' }),
-      ),
-    },
-    closed,
+export const Store = shape<Wire.Store>()({
+  id: Type.String({ description: 'Begins with st_.' }),
+  mode: Type.Enum(['live', 'test']),
+  name: Type.String(),
+  ...storeSettings,
+  accentColor: nullable(Type.String()),
+  walletChanges: Type.Enum(['key', 'member'], {
+    description:
+      'What it takes to change the wallet that new checkouts are paid to: a key, or also an owner who confirms it in the console. Owners set it there; the default is member for live stores that have an owner.',
+  }),
+  managerRefundLimit: Type.String({
+    description:
+      'What each manager may refund within 24 hours, in whole tokens. With 0 only owners refund. Owners set it in the console.',
+    examples: ['250'],
+  }),
+  standing: Type.Enum(['waiting', 'unproven', 'approved', 'suspended'], {
+    description:
+      'Whether the store may create checkouts: only if approved. waiting: the operator has to approve it first. unproven: it has to prove a wallet first. Everything else works in each of them.',
+  }),
+  suspendedReason: nullable(
+    Type.String({ description: 'What the operator says; null unless the store is suspended.' }),
   ),
-)
+  createdAt: timestamp(),
+  gas: Type.Optional(
+    Type.Array(GasQuota, { description: 'One per network with a limit; absent if there is none.' }),
+  ),
+})
 
-export const UpdateStore = of<Wire.UpdateStore>()(
-  Type.Object(
-    {
-      name: Type.Optional(Type.String({ description: '1 to 100 bytes.' })),
-      logoUrl: Type.Optional(storeSettings.logoUrl),
-      accentColor: Type.Optional(nullable(Type.String({ pattern: '^#[0-9a-fA-F]{6}$' }))),
-      supportEmail: Type.Optional(storeSettings.supportEmail),
-      supportUrl: Type.Optional(storeSettings.supportUrl),
-      finalityPolicy: Type.Optional(storeSettings.finalityPolicy),
-      timeZone: Type.Optional(storeSettings.timeZone),
-      reportCurrency: Type.Optional(storeSettings.reportCurrency),
-    },
-    { ...closed, minProperties: 1 },
-  ),
+export const UpdateStore = shape<Wire.UpdateStore>()(
+  {
+    name: Type.Optional(Type.String({ description: '1 to 100 bytes.' })),
+    logoUrl: Type.Optional(storeSettings.logoUrl),
+    accentColor: Type.Optional(nullable(Type.String({ pattern: '^#[0-9a-fA-F]{6}$' }))),
+    supportEmail: Type.Optional(storeSettings.supportEmail),
+    supportUrl: Type.Optional(storeSettings.supportUrl),
+    finalityPolicy: Type.Optional(storeSettings.finalityPolicy),
+    timeZone: Type.Optional(storeSettings.timeZone),
+    reportCurrency: Type.Optional(storeSettings.reportCurrency),
+  },
+  { minProperties: 1 },
 )
 
 /** The store's own settings. */
@@ -135,9 +120,7 @@ export function storeRoutes(rails: Rails): Route[] {
       scope: 'any',
       answers: { 200: { description: 'The store.', schema: Store } },
       problems: [],
-      async handle(ctx, request, reply) {
-        return sendJson(reply, 200, await readStore(ctx, caller(request).holder.store))
-      },
+      handle: answer(200, ({ ctx, caller }) => readStore(ctx, caller.holder.store)),
     },
     {
       method: 'GET',
@@ -149,9 +132,7 @@ export function storeRoutes(rails: Rails): Route[] {
       scope: 'any',
       answers: { 200: { description: 'The store.', schema: Store } },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        return sendJson(reply, 200, await readStore(ctx, caller(request).holder.store))
-      },
+      handle: answer(200, ({ ctx, caller }) => readStore(ctx, caller.holder.store)),
     },
     {
       method: 'PATCH',
@@ -164,22 +145,9 @@ export function storeRoutes(rails: Rails): Route[] {
       body: UpdateStore,
       answers: { 200: { description: 'The changed store.', schema: Store } },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        return sendJson(
-          reply,
-          200,
-          await readStore(
-            ctx,
-            await updateStore(
-              ctx,
-              storeOf(request),
-              actorOf(request),
-              request.body as Wire.UpdateStore,
-              ctx.now(),
-            ),
-          ),
-        )
-      },
+      handle: answer<Wire.UpdateStore>(200, async ({ ctx, storeId, actor, input, now }) =>
+        readStore(ctx, await updateStore(ctx, storeId, actor, input, now)),
+      ),
     },
   ]
 }

@@ -1,96 +1,72 @@
 import type * as Wire from '@farthing/sdk'
 import Type, { type Static } from 'typebox'
 import { isId } from '../../ids.ts'
-import { invalid } from '../../problems.ts'
 import { challengeWallet, proveWallet } from '../../stores/prove.ts'
 import { listWallets } from '../../stores/rows.ts'
 import { walletToWire } from '../../stores/store.ts'
 import { registerWallet, retireWallet, updateWallet } from '../../stores/wallets.ts'
-import { actorOf, caller, limitDefault, param, type Route, sendJson, storeOf } from '../route.ts'
-import { closed, nextCursor, nullable, of, PageQuery, timestamp } from './shapes.ts'
+import { answer, cutPage, invalidCursor, limitDefault, type Route } from '../route.ts'
+import { nullable, of, PageQuery, pageOf, shape, timestamp } from './shapes.ts'
 
 const sharedElsewhere = Type.Boolean({
   description:
     'Whether the wallet is also paid by other means than this deployment, as the store says. A wallet for this alone is better.',
 })
 
-export const UpdateWallet = of<Wire.UpdateWallet>()(Type.Object({ sharedElsewhere }, closed))
+export const UpdateWallet = shape<Wire.UpdateWallet>()({ sharedElsewhere })
 
-export const WalletChallenge = of<Wire.WalletChallenge>()(
-  Type.Object(
-    {
-      walletId: Type.String(),
-      message: Type.String({
-        description:
-          'The text to sign with the wallet, exactly as it is: with personal_sign (EIP-191) or, on Solana, signMessage.',
-      }),
-      expiresAt: timestamp(),
-    },
-    closed,
+export const WalletChallenge = shape<Wire.WalletChallenge>()({
+  walletId: Type.String(),
+  message: Type.String({
+    description:
+      'The text to sign with the wallet, exactly as it is: with personal_sign (EIP-191) or, on Solana, signMessage.',
+  }),
+  expiresAt: timestamp(),
+})
+
+export const ProveWallet = shape<Wire.ProveWallet>()({
+  signature: Type.String({
+    maxLength: 16_384,
+    description:
+      'Hex with 0x, up to 4,096 bytes; of a contract wallet, what it accepts by ERC-1271, also wrapped by ERC-6492. Of a Solana wallet, 64 bytes in base58.',
+  }),
+})
+
+export const RegisterWallet = shape<Wire.RegisterWallet>()({
+  walletAddress: Type.String({ maxLength: 100, description: 'In the format of its network family.' }),
+  custodialType: Type.Enum(['CUSTODIAL', 'NON_CUSTODIAL']),
+})
+
+export const Wallet = shape<Wire.Wallet>()({
+  id: Type.String({ description: 'Begins with wal_.' }),
+  storeId: Type.String(),
+  family: Type.Enum(['EVM', 'SOLANA']),
+  walletAddress: Type.String(),
+  custodialType: Type.Enum(['CUSTODIAL', 'NON_CUSTODIAL']),
+  payable: Type.Boolean({
+    description: 'Whether this deployment can currently settle payments to this wallet.',
+  }),
+  unpayableReason: nullable(Type.String({ description: 'Why the wallet is not payable; null if it is.' })),
+  current: Type.Boolean({ description: 'Whether new checkouts of this family are paid to this wallet.' }),
+  confirmationRequired: Type.Boolean({
+    description:
+      'Whether a change of this wallet waits for an owner of the store, who confirms or refuses it in the console within 7 days: to be used or, if it is current, to be retired.',
+  }),
+  proofRequired: Type.Boolean({
+    description:
+      'Whether the wallet is used only once its holder has proven it. That is so where several cells share a directory and this one has not used the wallet yet; proving it then puts it to use.',
+  }),
+  provenAt: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'When a signature of the wallet proved that it belongs to this store; null if none has.',
+    }),
   ),
-)
+  sharedElsewhere,
+  createdAt: timestamp(),
+})
 
-export const ProveWallet = of<Wire.ProveWallet>()(
-  Type.Object(
-    {
-      signature: Type.String({
-        maxLength: 16_384,
-        description:
-          'Hex with 0x, up to 4,096 bytes; of a contract wallet, what it accepts by ERC-1271, also wrapped by ERC-6492. Of a Solana wallet, 64 bytes in base58.',
-      }),
-    },
-    closed,
-  ),
-)
-
-export const RegisterWallet = of<Wire.RegisterWallet>()(
-  Type.Object(
-    {
-      walletAddress: Type.String({ maxLength: 100, description: 'In the format of its network family.' }),
-      custodialType: Type.Enum(['CUSTODIAL', 'NON_CUSTODIAL']),
-    },
-    closed,
-  ),
-)
-
-export const Wallet = of<Wire.Wallet>()(
-  Type.Object(
-    {
-      id: Type.String({ description: 'Begins with wal_.' }),
-      storeId: Type.String(),
-      family: Type.Enum(['EVM', 'SOLANA']),
-      walletAddress: Type.String(),
-      custodialType: Type.Enum(['CUSTODIAL', 'NON_CUSTODIAL']),
-      payable: Type.Boolean({
-        description: 'Whether this deployment can currently settle payments to this wallet.',
-      }),
-      unpayableReason: nullable(
-        Type.String({ description: 'Why the wallet is not payable; null if it is.' }),
-      ),
-      current: Type.Boolean({ description: 'Whether new checkouts of this family are paid to this wallet.' }),
-      confirmationRequired: Type.Boolean({
-        description:
-          'Whether a change of this wallet waits for an owner of the store, who confirms or refuses it in the console within 7 days: to be used or, if it is current, to be retired.',
-      }),
-      proofRequired: Type.Boolean({
-        description:
-          'Whether the wallet is used only once its holder has proven it. That is so where several cells share a directory and this one has not used the wallet yet; proving it then puts it to use.',
-      }),
-      provenAt: nullable(
-        Type.String({
-          format: 'date-time',
-          description:
-            'When a signature of the wallet proved that it belongs to this store; null if none has.',
-        }),
-      ),
-      sharedElsewhere,
-      createdAt: timestamp(),
-    },
-    closed,
-  ),
-)
-
-const WalletPage = of<Wire.Page<Wire.Wallet>>()(Type.Object({ data: Type.Array(Wallet), nextCursor }, closed))
+const WalletPage = of<Wire.Page<Wire.Wallet>>()(pageOf(Wallet))
 
 const oneWallet = '/api/v1/stores/:storeId/wallets/:walletId'
 
@@ -114,24 +90,14 @@ function keepingRoutes(): Route[] {
         200: { description: 'One page, without retired wallets.', schema: WalletPage },
       },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        const { limit = limitDefault, cursor } = request.query as Static<typeof PageQuery>
-        if (cursor !== undefined && !isId('wal', cursor)) {
-          throw invalid({
-            pointer: 'cursor',
-            code: 'cursor',
-            detail: 'Must be a cursor from an earlier answer.',
-          })
-        }
-        const { store } = caller(request).holder
-        const wallets = await listWallets(ctx.db, store.id, { before: cursor ?? null, limit: limit + 1 })
-        const page = wallets.slice(0, limit)
-        const nextCursor = wallets.length > limit ? (page.at(-1)?.id ?? null) : null
-        return sendJson(reply, 200, {
-          data: page.map((wallet) => walletToWire(ctx, store.mode, wallet)),
-          nextCursor,
-        })
-      },
+      handle: answer<Static<typeof PageQuery>>(200, async ({ ctx, caller, input }) => {
+        const { limit = limitDefault, cursor = null } = input
+        if (cursor !== null && !isId('wal', cursor)) throw invalidCursor()
+        const { store } = caller.holder
+        const found = await listWallets(ctx.db, store.id, { before: cursor, limit: limit + 1 })
+        const { data, nextCursor } = cutPage(found, limit)
+        return { data: data.map((wallet) => walletToWire(ctx, store.mode, wallet)), nextCursor }
+      }),
     },
     {
       method: 'PATCH',
@@ -142,15 +108,9 @@ function keepingRoutes(): Route[] {
       body: UpdateWallet,
       answers: { 200: { description: 'The changed wallet.', schema: Wallet } },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        const body = request.body as Wire.UpdateWallet
-        const walletId = param(request, 'walletId')
-        return sendJson(
-          reply,
-          200,
-          await updateWallet(ctx, storeOf(request), actorOf(request), { ...body, walletId }, ctx.now()),
-        )
-      },
+      handle: answer<Wire.UpdateWallet>(200, ({ ctx, storeId, actor, param, input, now }) =>
+        updateWallet(ctx, storeId, actor, { ...input, walletId: param('walletId') }, now),
+      ),
     },
     {
       method: 'POST',
@@ -167,13 +127,9 @@ function keepingRoutes(): Route[] {
         },
       },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        return sendJson(
-          reply,
-          200,
-          await retireWallet(ctx, storeOf(request), actorOf(request), param(request, 'walletId'), ctx.now()),
-        )
-      },
+      handle: answer(200, ({ ctx, storeId, actor, param, now }) =>
+        retireWallet(ctx, storeId, actor, param('walletId'), now),
+      ),
     },
   ]
 }
@@ -191,10 +147,9 @@ function provingRoutes(): Route[] {
       scope: 'wallets:write',
       answers: { 201: { description: 'What the wallet has to sign.', schema: WalletChallenge } },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        const { store } = caller(request).holder
-        return sendJson(reply, 201, await challengeWallet(ctx, store, param(request, 'walletId'), ctx.now()))
-      },
+      handle: answer(201, ({ ctx, caller, param, now }) =>
+        challengeWallet(ctx, caller.holder.store, param('walletId'), now),
+      ),
     },
     {
       method: 'POST',
@@ -208,12 +163,9 @@ function provingRoutes(): Route[] {
       body: ProveWallet,
       answers: { 200: { description: 'The proven wallet.', schema: Wallet } },
       problems: ['not_found', 'wallet_elsewhere'],
-      async handle(ctx, request, reply) {
-        const { store } = caller(request).holder
-        const by = { store, actor: actorOf(request), now: ctx.now() }
-        const body = request.body as Wire.ProveWallet
-        return sendJson(reply, 200, await proveWallet(ctx, by, param(request, 'walletId'), body))
-      },
+      handle: answer<Wire.ProveWallet>(200, ({ ctx, caller, actor, param, input, now }) =>
+        proveWallet(ctx, { store: caller.holder.store, actor, now }, param('walletId'), input),
+      ),
     },
   ]
 }
@@ -241,15 +193,8 @@ function registerRoute(
       },
     },
     problems: ['not_found', 'wallet_conflict', 'wallet_elsewhere'],
-    async handle(ctx, request, reply) {
-      const wallet = await registerWallet(
-        ctx,
-        storeOf(request),
-        actorOf(request),
-        { ...(request.body as Wire.RegisterWallet), family },
-        ctx.now(),
-      )
-      return sendJson(reply, 201, wallet)
-    },
+    handle: answer<Wire.RegisterWallet>(201, ({ ctx, storeId, actor, input, now }) =>
+      registerWallet(ctx, storeId, actor, { ...input, family }, now),
+    ),
   }
 }

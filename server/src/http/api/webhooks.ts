@@ -14,9 +14,9 @@ import {
 } from '../../events/webhooks/endpoints.ts'
 import { invalid } from '../../problems.ts'
 import { checkWebUrl } from '../../stores/check-text.ts'
-import { actorOf, caller, limitDefault, param, parseTime, type Route, sendJson, storeOf } from '../route.ts'
+import { answer, limitDefault, parseTime, type Route } from '../route.ts'
 import { eventType, eventTypes } from './event-types.ts'
-import { closed, cursor, limit, nextCursor, nullable, of, PageQuery, timestamp } from './shapes.ts'
+import { cursor, limit, nullable, object, of, PageQuery, pageOf, shape, timestamp } from './shapes.ts'
 
 const types = Type.Array(eventType(), {
   maxItems: eventTypes.length,
@@ -36,167 +36,122 @@ const url = Type.String({
 
 const status = Type.Enum(['enabled', 'disabled'])
 
-export const WebhookEndpoint = of<Wire.WebhookEndpoint>()(
-  Type.Object(
-    {
-      id: Type.String({ description: 'Begins with we_.' }),
-      url: Type.String(),
-      types,
-      ordered,
-      status,
-      disabledReason: nullable(
-        Type.Enum(['store', 'gone', 'failing'], {
-          description:
-            'store: the store disabled it. gone: the receiver answered 410. failing: no delivery succeeded for three days.',
-        }),
-      ),
-      failingSince: nullable(timestamp()),
-      createdAt: timestamp(),
-    },
-    closed,
+export const WebhookEndpoint = shape<Wire.WebhookEndpoint>()({
+  id: Type.String({ description: 'Begins with we_.' }),
+  url: Type.String(),
+  types,
+  ordered,
+  status,
+  disabledReason: nullable(
+    Type.Enum(['store', 'gone', 'failing'], {
+      description:
+        'store: the store disabled it. gone: the receiver answered 410. failing: no delivery succeeded for three days.',
+    }),
   ),
+  failingSince: nullable(timestamp()),
+  createdAt: timestamp(),
+})
+
+const WebhookEndpointSecret = shape<Wire.WebhookEndpointSecret>()({
+  ...WebhookEndpoint.properties,
+  secret: Type.String({
+    description: 'Signs the deliveries, as defined by Standard Webhooks 1.0. Shown only when it is created.',
+    examples: ['whsec_…'],
+  }),
+})
+
+export const CreateWebhookEndpoint = shape<Wire.CreateWebhookEndpoint>()({
+  url,
+  types: Type.Optional(types),
+  ordered: Type.Optional(ordered),
+})
+
+export const UpdateWebhookEndpoint = shape<Wire.UpdateWebhookEndpoint>()(
+  {
+    url: Type.Optional(url),
+    types: Type.Optional(types),
+    ordered: Type.Optional(ordered),
+    status: Type.Optional(status),
+  },
+  { minProperties: 1 },
 )
 
-const WebhookEndpointSecret = of<Wire.WebhookEndpointSecret>()(
-  Type.Object(
-    {
-      ...WebhookEndpoint.properties,
-      secret: Type.String({
-        description:
-          'Signs the deliveries, as defined by Standard Webhooks 1.0. Shown only when it is created.',
-        examples: ['whsec_…'],
-      }),
-    },
-    closed,
+const RollSecret = shape<Wire.RollSecret>()({
+  overlapSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 604_800,
+      default: 86_400,
+      description: 'How long deliveries are also signed with the old secret.',
+    }),
   ),
-)
+})
 
-export const CreateWebhookEndpoint = of<Wire.CreateWebhookEndpoint>()(
-  Type.Object({ url, types: Type.Optional(types), ordered: Type.Optional(ordered) }, closed),
-)
+const TestEvent = shape<{ eventId: string }>()({ eventId: Type.String() })
 
-export const UpdateWebhookEndpoint = of<Wire.UpdateWebhookEndpoint>()(
-  Type.Object(
-    {
-      url: Type.Optional(url),
-      types: Type.Optional(types),
-      ordered: Type.Optional(ordered),
-      status: Type.Optional(status),
-    },
-    { ...closed, minProperties: 1 },
+export const DeliveryAttempt = shape<Wire.DeliveryAttempt>()({
+  attempt: Type.Integer(),
+  startedAt: timestamp(),
+  durationMs: nullable(
+    Type.Integer({ description: 'Null if the attempt was interrupted; it may or may not have arrived.' }),
   ),
-)
-
-const RollSecret = of<Wire.RollSecret>()(
-  Type.Object(
-    {
-      overlapSeconds: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: 604_800,
-          default: 86_400,
-          description: 'How long deliveries are also signed with the old secret.',
-        }),
-      ),
-    },
-    closed,
-  ),
-)
-
-const TestEvent = of<{ eventId: string }>()(Type.Object({ eventId: Type.String() }, closed))
-
-export const DeliveryAttempt = of<Wire.DeliveryAttempt>()(
-  Type.Object(
-    {
-      attempt: Type.Integer(),
-      startedAt: timestamp(),
-      durationMs: nullable(
-        Type.Integer({ description: 'Null if the attempt was interrupted; it may or may not have arrived.' }),
-      ),
-      status: nullable(
-        Type.Integer({ description: 'The receiver’s HTTP status; null if it did not answer.' }),
-      ),
-      error: nullable(Type.String({ description: 'Why there was no answer.' })),
-      answer: nullable(Type.String({ description: 'The first 4 KiB of the receiver’s answer.' })),
-    },
-    closed,
-  ),
-)
+  status: nullable(Type.Integer({ description: 'The receiver’s HTTP status; null if it did not answer.' })),
+  error: nullable(Type.String({ description: 'Why there was no answer.' })),
+  answer: nullable(Type.String({ description: 'The first 4 KiB of the receiver’s answer.' })),
+})
 
 const deliveryState = Type.Enum(['pending', 'delivered', 'undeliverable'])
 
-export const Delivery = of<Wire.Delivery>()(
-  Type.Object(
-    {
-      id: Type.String({ description: 'Begins with dlv_.' }),
-      endpointId: Type.String(),
-      eventId: Type.String(),
-      eventType: eventType(),
-      sequence: Type.Integer(),
-      state: deliveryState,
-      tries: Type.Integer({
-        description: 'Attempts finished since the delivery was created or last redelivered.',
-      }),
-      nextTryAt: nullable(timestamp()),
-      attempts: Type.Array(DeliveryAttempt, { description: 'Newest first, at most 20.' }),
-    },
-    closed,
-  ),
-)
+export const Delivery = shape<Wire.Delivery>()({
+  id: Type.String({ description: 'Begins with dlv_.' }),
+  endpointId: Type.String(),
+  eventId: Type.String(),
+  eventType: eventType(),
+  sequence: Type.Integer(),
+  state: deliveryState,
+  tries: Type.Integer({
+    description: 'Attempts finished since the delivery was created or last redelivered.',
+  }),
+  nextTryAt: nullable(timestamp()),
+  attempts: Type.Array(DeliveryAttempt, { description: 'Newest first, at most 20.' }),
+})
 
 const after = Type.String({
   maxLength: 40,
   description: 'Start after this cursor of the event log. Send either after or since.',
 })
 
-export const Redeliver = of<Wire.Redeliver>()(
-  Type.Object(
-    {
-      after: Type.Optional(after),
-      since: Type.Optional(
-        Type.String({ format: 'date-time', description: 'Start at this time. Send either after or since.' }),
-      ),
-      include: Type.Optional(
-        Type.Enum(['undelivered', 'all'], {
-          default: 'undelivered',
-          description:
-            'undelivered: only events that were never delivered, including those that happened while the endpoint was disabled.',
-        }),
-      ),
-    },
-    closed,
+export const Redeliver = shape<Wire.Redeliver>()({
+  after: Type.Optional(after),
+  since: Type.Optional(
+    Type.String({ format: 'date-time', description: 'Start at this time. Send either after or since.' }),
   ),
-)
-
-export const Redelivered = of<Wire.Redelivered>()(
-  Type.Object(
-    {
-      count: Type.Integer({ description: 'How many deliveries are sent again now.' }),
-      cursor: Type.String({ description: 'Pass it as after to continue.' }),
-      hasMore: Type.Boolean(),
-    },
-    closed,
+  include: Type.Optional(
+    Type.Enum(['undelivered', 'all'], {
+      default: 'undelivered',
+      description:
+        'undelivered: only events that were never delivered, including those that happened while the endpoint was disabled.',
+    }),
   ),
-)
+})
 
-const WebhookEndpointPage = of<Wire.Page<Wire.WebhookEndpoint>>()(
-  Type.Object({ data: Type.Array(WebhookEndpoint), nextCursor }, closed),
-)
+export const Redelivered = shape<Wire.Redelivered>()({
+  count: Type.Integer({ description: 'How many deliveries are sent again now.' }),
+  cursor: Type.String({ description: 'Pass it as after to continue.' }),
+  hasMore: Type.Boolean(),
+})
 
-const DeliveryPage = of<Wire.Page<Wire.Delivery>>()(
-  Type.Object({ data: Type.Array(Delivery), nextCursor }, closed),
-)
+const WebhookEndpointPage = of<Wire.Page<Wire.WebhookEndpoint>>()(pageOf(WebhookEndpoint))
 
-const DeliveryQuery = Type.Object(
-  {
-    limit,
-    cursor,
-    state: Type.Optional(deliveryState),
-    type: Type.Optional(eventType()),
-    eventId: Type.Optional(Type.String({ maxLength: 40 })),
-  },
-  closed,
-)
+const DeliveryPage = of<Wire.Page<Wire.Delivery>>()(pageOf(Delivery))
+
+const DeliveryQuery = object({
+  limit,
+  cursor,
+  state: Type.Optional(deliveryState),
+  type: Type.Optional(eventType()),
+  eventId: Type.Optional(Type.String({ maxLength: 40 })),
+})
 
 const one = '/api/v1/webhook-endpoints/:endpointId'
 
@@ -218,15 +173,10 @@ function endpointRoutes(): Route[] {
       body: CreateWebhookEndpoint,
       answers: { 201: { description: 'Registered and enabled.', schema: WebhookEndpointSecret } },
       problems: ['endpoint_exists', 'endpoint_limit'],
-      async handle(ctx, request, reply) {
-        const body = request.body as Wire.CreateWebhookEndpoint
-        checkUrl(ctx, caller(request).holder.store.mode, body.url)
-        return sendJson(
-          reply,
-          201,
-          await createEndpoint(ctx, storeOf(request), actorOf(request), body, ctx.now()),
-        )
-      },
+      handle: answer<Wire.CreateWebhookEndpoint>(201, async ({ ctx, storeId, caller, actor, input, now }) => {
+        checkUrl(ctx, caller.holder.store.mode, input.url)
+        return await createEndpoint(ctx, storeId, actor, input, now)
+      }),
     },
     {
       method: 'GET',
@@ -237,10 +187,10 @@ function endpointRoutes(): Route[] {
       query: PageQuery,
       answers: { 200: { description: 'One page.', schema: WebhookEndpointPage } },
       problems: [],
-      async handle(ctx, request, reply) {
-        const { limit = limitDefault, cursor = null } = request.query as Static<typeof PageQuery>
-        return sendJson(reply, 200, await listEndpoints(ctx, storeOf(request), { cursor, limit }))
-      },
+      handle: answer<Static<typeof PageQuery>>(200, ({ ctx, storeId, input }) => {
+        const { limit = limitDefault, cursor = null } = input
+        return listEndpoints(ctx, storeId, { cursor, limit })
+      }),
     },
     {
       method: 'GET',
@@ -250,9 +200,7 @@ function endpointRoutes(): Route[] {
       scope: 'webhooks:read',
       answers: { 200: { description: 'The endpoint.', schema: WebhookEndpoint } },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        return sendJson(reply, 200, await readEndpoint(ctx, storeOf(request), param(request, 'endpointId')))
-      },
+      handle: answer(200, ({ ctx, storeId, param }) => readEndpoint(ctx, storeId, param('endpointId'))),
     },
     {
       method: 'PATCH',
@@ -265,22 +213,13 @@ function endpointRoutes(): Route[] {
       body: UpdateWebhookEndpoint,
       answers: { 200: { description: 'The changed endpoint.', schema: WebhookEndpoint } },
       problems: ['not_found', 'endpoint_exists', 'endpoint_limit'],
-      async handle(ctx, request, reply) {
-        const body = request.body as Wire.UpdateWebhookEndpoint
-        if (body.url !== undefined) checkUrl(ctx, caller(request).holder.store.mode, body.url)
-        const endpointId = param(request, 'endpointId')
-        return sendJson(
-          reply,
-          200,
-          await updateEndpoint(
-            ctx,
-            { storeId: storeOf(request), endpointId },
-            actorOf(request),
-            body,
-            ctx.now(),
-          ),
-        )
-      },
+      handle: answer<Wire.UpdateWebhookEndpoint>(
+        200,
+        async ({ ctx, storeId, caller, actor, param, input, now }) => {
+          if (input.url !== undefined) checkUrl(ctx, caller.holder.store.mode, input.url)
+          return await updateEndpoint(ctx, { storeId, endpointId: param('endpointId') }, actor, input, now)
+        },
+      ),
     },
     {
       method: 'DELETE',
@@ -292,14 +231,9 @@ function endpointRoutes(): Route[] {
         200: { description: 'The deleted endpoint, shown as disabled.', schema: WebhookEndpoint },
       },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        const endpointId = param(request, 'endpointId')
-        return sendJson(
-          reply,
-          200,
-          await deleteEndpoint(ctx, { storeId: storeOf(request), endpointId }, actorOf(request), ctx.now()),
-        )
-      },
+      handle: answer(200, ({ ctx, storeId, actor, param, now }) =>
+        deleteEndpoint(ctx, { storeId, endpointId: param('endpointId') }, actor, now),
+      ),
     },
   ]
 }
@@ -319,21 +253,9 @@ function secretRoutes(): Route[] {
         200: { description: 'The endpoint with its new secret.', schema: WebhookEndpointSecret },
       },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        const { overlapSeconds } = request.body as Wire.RollSecret
-        const endpointId = param(request, 'endpointId')
-        return sendJson(
-          reply,
-          200,
-          await rollSecret(
-            ctx,
-            { storeId: storeOf(request), endpointId },
-            actorOf(request),
-            overlapSeconds,
-            ctx.now(),
-          ),
-        )
-      },
+      handle: answer<Wire.RollSecret>(200, ({ ctx, storeId, actor, param, input, now }) =>
+        rollSecret(ctx, { storeId, endpointId: param('endpointId') }, actor, input.overlapSeconds, now),
+      ),
     },
     {
       method: 'POST',
@@ -344,14 +266,9 @@ function secretRoutes(): Route[] {
       scope: 'webhooks:write',
       answers: { 202: { description: 'The event is on its way.', schema: TestEvent } },
       problems: ['not_found', 'endpoint_disabled'],
-      async handle(ctx, request, reply) {
-        const endpointId = param(request, 'endpointId')
-        return sendJson(
-          reply,
-          202,
-          await testEndpoint(ctx, { storeId: storeOf(request), endpointId }, actorOf(request), ctx.now()),
-        )
-      },
+      handle: answer(202, ({ ctx, storeId, actor, param, now }) =>
+        testEndpoint(ctx, { storeId, endpointId: param('endpointId') }, actor, now),
+      ),
     },
   ]
 }
@@ -369,17 +286,10 @@ function deliveryRoutes(): Route[] {
       query: DeliveryQuery,
       answers: { 200: { description: 'One page.', schema: DeliveryPage } },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        const query = request.query as Static<typeof DeliveryQuery>
-        const page = await listDeliveries(ctx, storeOf(request), param(request, 'endpointId'), {
-          state: query.state ?? null,
-          type: query.type ?? null,
-          eventId: query.eventId ?? null,
-          cursor: query.cursor ?? null,
-          limit: query.limit ?? limitDefault,
-        })
-        return sendJson(reply, 200, page)
-      },
+      handle: answer<Static<typeof DeliveryQuery>>(200, ({ ctx, storeId, param, input }) => {
+        const { state = null, type = null, eventId = null, cursor = null, limit = limitDefault } = input
+        return listDeliveries(ctx, storeId, param('endpointId'), { state, type, eventId, cursor, limit })
+      }),
     },
     {
       method: 'POST',
@@ -392,15 +302,11 @@ function deliveryRoutes(): Route[] {
       body: Redeliver,
       answers: { 202: { description: 'The deliveries are on their way.', schema: Redelivered } },
       problems: ['not_found', 'endpoint_disabled', 'log_restarted', 'log_truncated'],
-      async handle(ctx, request, reply) {
-        const body = request.body as Wire.Redeliver
-        const answer = await redeliverSince(ctx, storeOf(request), param(request, 'endpointId'), {
-          after: body.after ?? null,
-          since: body.since === undefined ? null : parseTime('/since', body.since),
-          include: body.include,
-        })
-        return sendJson(reply, 202, answer)
-      },
+      handle: answer<Wire.Redeliver>(202, ({ ctx, storeId, param, input }) => {
+        const { after = null, since, include } = input
+        const from = since === undefined ? null : parseTime('/since', since)
+        return redeliverSince(ctx, storeId, param('endpointId'), { after, since: from, include })
+      }),
     },
     {
       method: 'GET',
@@ -410,9 +316,7 @@ function deliveryRoutes(): Route[] {
       scope: 'webhooks:read',
       answers: { 200: { description: 'The delivery and its attempts.', schema: Delivery } },
       problems: ['not_found'],
-      async handle(ctx, request, reply) {
-        return sendJson(reply, 200, await readDelivery(ctx, storeOf(request), param(request, 'deliveryId')))
-      },
+      handle: answer(200, ({ ctx, storeId, param }) => readDelivery(ctx, storeId, param('deliveryId'))),
     },
     {
       method: 'POST',
@@ -424,9 +328,7 @@ function deliveryRoutes(): Route[] {
       scope: 'webhooks:write',
       answers: { 202: { description: 'The delivery is on its way.', schema: Delivery } },
       problems: ['not_found', 'endpoint_disabled'],
-      async handle(ctx, request, reply) {
-        return sendJson(reply, 202, await redeliver(ctx, storeOf(request), param(request, 'deliveryId')))
-      },
+      handle: answer(202, ({ ctx, storeId, param }) => redeliver(ctx, storeId, param('deliveryId'))),
     },
   ]
 }
