@@ -7,18 +7,13 @@ import type { Source } from './tidy.ts'
 const homonyms: Readonly<Record<string, number>> = {
   Claim: 2,
   Decision: 2,
-  Fault: 2,
-  Language: 2,
   Outcome: 2,
-  Place: 4,
+  Place: 2,
   Refusal: 2,
   Seen: 2,
-  Shown: 2,
-  State: 2,
-  Step: 3,
   StoreRow: 2,
   Subject: 2,
-  Turn: 3,
+  Turn: 2,
   Wanted: 2,
 }
 

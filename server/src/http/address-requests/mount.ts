@@ -11,7 +11,7 @@ import { addressBucket, openLimiter } from '../limits.ts'
 import { prefersPage } from '../page/accept.ts'
 import { openAssets } from '../page/assets.ts'
 import { sendCompressed } from '../page/compress.ts'
-import type { Document, Place } from '../page/document.ts'
+import type { Document, PageHost } from '../page/document.ts'
 import { chooseLanguage } from '../page/languages/choose.ts'
 import type { AddressMistake, Language } from '../page/languages/language.ts'
 import { renderUnavailable } from '../page/render.ts'
@@ -31,7 +31,7 @@ const hourSeconds = 3_600
  */
 export function mountAddressRequests(app: FastifyInstance, ctx: Context, path: string): void {
   const { checkoutPageUrl: url, cell } = ctx.config
-  const place: Place = { url, path, assets: openAssets(), cell }
+  const place: PageHost = { url, path, assets: openAssets(), cell }
   const perAddress = openLimiter('address-request', namesPerSecond, ctx.now)
   const perRefund = openLimiter('address-request', namesPerHour, ctx.now, hourSeconds)
   void app.register(async (scope) => {

@@ -3,7 +3,7 @@ import { formTokenOf } from '../../members/token.ts'
 import { unitsToText } from '../../money.ts'
 import { showCode } from '../../refunds/address-requests/address-request.ts'
 import type { AddressRequestView, Opened } from '../../refunds/address-requests/open.ts'
-import { type Document, type Place, renderDocument } from '../page/document.ts'
+import { type Document, type PageHost, renderDocument } from '../page/document.ts'
 import { fill, type Html, html, plain } from '../page/html.ts'
 import type { AddressMistake, Language } from '../page/languages/language.ts'
 import { renderMessage, renderTransaction } from '../page/parts/outcome.ts'
@@ -23,7 +23,7 @@ type Mistaken = { readonly mistake: AddressMistake; readonly text: string }
 
 /** What the page of an address request is rendered from. */
 export type AddressRequestPage = {
-  readonly place: Place
+  readonly place: PageHost
   readonly language: Language
   readonly view: AddressRequestView
   readonly opened: Opened
@@ -71,7 +71,7 @@ ${state === 'open' && renderFact(texts.addressRequest.before, renderTime(address
 
 /** Instead of an address request: the link is not known, or this browser has not opened it. */
 export function renderNoAddressRequest(
-  place: Place,
+  place: PageHost,
   language: Language,
   message: 'unknown' | 'elsewhere',
 ): Document {

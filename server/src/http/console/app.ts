@@ -29,7 +29,7 @@ import { openConsoleShares } from './shares.ts'
 import { mountSignIn } from './sign-in/routes.ts'
 import { mountStart } from './start/routes.ts'
 import { mountTeam } from './team/routes.ts'
-import { type Language, languageOf } from './texts/choose.ts'
+import { type ConsoleLanguage, languageOf } from './texts/choose.ts'
 import { meetVisitor, readToken, refuseCrossSite } from './visitor.ts'
 import { mountWallets } from './wallets/routes.ts'
 
@@ -190,7 +190,7 @@ async function sendError(
   })
 }
 
-function describe(ctx: Context, error: unknown, request: FastifyRequest, texts: Language['texts']) {
+function describe(ctx: Context, error: unknown, request: FastifyRequest, texts: ConsoleLanguage['texts']) {
   if (error instanceof Refusal) {
     const { reason, detail, cause } = error
     ctx.log.debug(

@@ -11,7 +11,7 @@ export type Document = { readonly status: number; readonly headers: Headers; rea
 type Headers = Readonly<Record<string, string>>
 
 /** Where the payment pages are served. */
-export type Place = {
+export type PageHost = {
   /** CHECKOUT_PAGE_URL. */
   readonly url: string
   /** Its path, without a trailing slash. */
@@ -27,7 +27,7 @@ export type Place = {
 }
 
 export function renderDocument(
-  { url, path, assets, cell, still }: Place,
+  { url, path, assets, cell, still }: PageHost,
   language: Language,
   page: {
     readonly status: number

@@ -10,7 +10,7 @@ import { prefersPage } from './accept.ts'
 import { mountAssets, openAssets } from './assets.ts'
 import { type Asked, ways } from './choice.ts'
 import { sendCompressed } from './compress.ts'
-import type { Document, Place } from './document.ts'
+import type { Document, PageHost } from './document.ts'
 import { chooseLanguage } from './languages/choose.ts'
 import { english } from './languages/en.ts'
 import type { Notice } from './languages/language.ts'
@@ -22,7 +22,7 @@ import { renderNotFound, renderPage, renderUnavailable } from './render.ts'
  * the same answer as from POST, because the stock x402 clients start with GET: people and programs share one URL.
  */
 export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, rails: Rails): void {
-  const place: Place = {
+  const place: PageHost = {
     url: ctx.config.checkoutPageUrl,
     path: pagePathOf(ctx),
     assets: openAssets(),

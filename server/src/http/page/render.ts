@@ -3,7 +3,7 @@ import { type CheckoutView, digestOf } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { unitsToText } from '../../money.ts'
 import { type Asked, type Choice, chooseWay, queryOf, stageOf } from './choice.ts'
-import { type Document, type Place, renderDocument } from './document.ts'
+import { type Document, type PageHost, renderDocument } from './document.ts'
 import { type Html, html, json, plain } from './html.ts'
 import type { Language } from './languages/language.ts'
 import {
@@ -39,7 +39,7 @@ export type Rendered = {
  * something has changed and replaces `main`: each state is rendered in one place, and the tab keeps its scroll position, an
  * open wallet prompt and what was typed. The style is inlined, which saves a round trip before the first paint.
  */
-export function renderPage(ctx: Context, place: Place, { view, accepts, asked, now }: Rendered): Document {
+export function renderPage(ctx: Context, place: PageHost, { view, accepts, asked, now }: Rendered): Document {
   const { language } = asked
   const { checkout, store } = view
   const stage = stageOf(view, asked)
@@ -84,22 +84,22 @@ ${renderFacts(view, shown, language, choice !== null)}
   })
 }
 
-function logoOf({ path, still }: Place, checkoutId: string): string {
+function logoOf({ path, still }: PageHost, checkoutId: string): string {
   return still?.logo ?? `${path}/${checkoutId}/logo`
 }
 
-export function renderNotFound(place: Place, language: Language): Document {
+export function renderNotFound(place: PageHost, language: Language): Document {
   return renderAlone(place, language, 404, 'notFound')
 }
 
 /** Browsers get this instead of a problem's JSON. */
-export function renderUnavailable(place: Place, language: Language, status: number): Document {
+export function renderUnavailable(place: PageHost, language: Language, status: number): Document {
   // To a buyer, another cell's id is a wrong address.
   return renderAlone(place, language, status, status === 421 ? 'notFound' : 'unavailable')
 }
 
 function renderAlone(
-  place: Place,
+  place: PageHost,
   language: Language,
   status: number,
   message: 'notFound' | 'unavailable',

@@ -14,7 +14,7 @@ import { renderApiLine } from '../parts.ts'
 import { openScreen, type Screen } from '../screen.ts'
 import { hasText, languageOf } from '../texts/choose.ts'
 import { type PreviewState, previewStates, renderPreview } from './preview.ts'
-import { type Fault, renderBranding } from './view.ts'
+import { type BrandingFault, renderBranding } from './view.ts'
 
 const path = '/stores/:storeId/branding'
 const read = { config: { right: 'branding:read' } } as const
@@ -124,7 +124,11 @@ function stateOf({ query }: FastifyRequest): PreviewState {
   return previewStates.find((each) => each === state) ?? 'open'
 }
 
-async function send(screen: Screen, entered: UpdateStore | null, fault: Fault | null): Promise<FastifyReply> {
+async function send(
+  screen: Screen,
+  entered: UpdateStore | null,
+  fault: BrandingFault | null,
+): Promise<FastifyReply> {
   const store = await readOwn(screen)
   const said = screen.asked('said')
   const wire = storeToWire(store)

@@ -8,13 +8,13 @@ import type { Texts } from '../texts/choose.ts'
 import { type PreviewState, previewStates } from './preview.ts'
 
 /** What may be wrong, by field. */
-export type Fault = keyof Texts['branding']['faults']
+export type BrandingFault = keyof Texts['branding']['faults']
 
 export type Branding = {
   /** As entered, or as it is. */
   readonly store: WireStore & UpdateStore
   readonly logoUrl: string | null
-  readonly fault: Fault | null
+  readonly fault: BrandingFault | null
   readonly isSaved: boolean
   readonly state: PreviewState
 }
@@ -44,7 +44,8 @@ ${renderPreviews(screen, branding)}</div>`
 function renderFields(screen: Screen, { store, logoUrl, fault }: Branding): Html {
   const texts = screen.texts.branding
   const { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency } = store
-  const wrong = (field: Fault) => fault === field && html` aria-invalid="true" aria-describedby="fault"`
+  const wrong = (field: BrandingFault) =>
+    fault === field && html` aria-invalid="true" aria-describedby="fault"`
   const isImage = logoUrl?.startsWith('data:') ?? false
   return html`<label>${texts.name}<input name="name" value="${name}" required maxlength="100" autocomplete="off"${wrong(
     'name',

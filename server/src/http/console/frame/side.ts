@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Membership } from '../../../members/member.ts'
 import { fill, type Html, html } from '../../page/html.ts'
-import { type Language, languageOf, languages, type Texts, textsOf } from '../texts/choose.ts'
+import { type ConsoleLanguage, languageOf, languages, type Texts, textsOf } from '../texts/choose.ts'
 import { operatorScreens, type ScreenId, screensOf, startOf } from './screens.ts'
 import { type Theme, themeOf, themes } from './theme.ts'
 
@@ -110,7 +110,7 @@ export function renderChoices(request: FastifyRequest): Html | null {
   const texts = textsOf(request).frame
   const language = languageOf(request)
   const theme = themeOf(request)
-  const inLanguage = ({ tag, name }: Language) => {
+  const inLanguage = ({ tag, name }: ConsoleLanguage) => {
     const current = tag === language.tag && html` aria-current="true"`
     return html`<a href="${here(request, 'lang', tag)}" lang="${tag}" hreflang="${tag}"${current}>${name}</a>`
   }

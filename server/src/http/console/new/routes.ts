@@ -17,7 +17,7 @@ import { renderApiLine } from '../parts.ts'
 import { openScreen, type Screen } from '../screen.ts'
 import { hasText, type Texts } from '../texts/choose.ts'
 import { forMember } from '../visitor.ts'
-import { type Entered, type Fault, renderForm, renderMade, renderNoWallet } from './view.ts'
+import { type Entered, type EntryFault, renderForm, renderMade, renderNoWallet } from './view.ts'
 
 const path = '/stores/:storeId/new'
 const config = { config: { right: 'checkouts:write' } } as const
@@ -98,7 +98,7 @@ function inputOf({ key, amount, currency, description, order }: Entered): Create
 }
 
 /** Which sentence to show for what the verb refused. */
-function faultOf({ code, extras }: Problem, texts: Texts['newPayment']['faults']): Fault | undefined {
+function faultOf({ code, extras }: Problem, texts: Texts['newPayment']['faults']): EntryFault | undefined {
   if (code === 'idempotency_key_reused') return 'used'
   if (code !== 'invalid_request') return hasText(texts, code) ? code : undefined
   const [{ pointer, code: mistake } = { pointer: '', code: '' }] = extras.errors ?? []
@@ -108,7 +108,11 @@ function faultOf({ code, extras }: Problem, texts: Texts['newPayment']['faults']
   return pointer === '/description' ? 'description' : 'order'
 }
 
-async function sendForm(screen: Screen, entered: Entered | null, fault: Fault | null): Promise<FastifyReply> {
+async function sendForm(
+  screen: Screen,
+  entered: Entered | null,
+  fault: EntryFault | null,
+): Promise<FastifyReply> {
   const { ctx, storeId, store, now } = screen
   const [wallets, currencies] = await Promise.all([listCurrent(ctx.db, storeId), listCurrencies(ctx, now)])
   const isPayable = networksFor(ctx, store.mode).some((network) => walletFor(network, wallets))

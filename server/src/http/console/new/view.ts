@@ -8,7 +8,7 @@ import type { Screen } from '../screen.ts'
 import type { Texts } from '../texts/choose.ts'
 
 /** Why a payment could not be made, by its field or problem. */
-export type Fault = keyof Texts['newPayment']['faults']
+export type EntryFault = keyof Texts['newPayment']['faults']
 
 /** What was entered. A form has a key of its own, so that submitting it twice makes one checkout. */
 export type Entered = {
@@ -34,11 +34,11 @@ export function renderForm(
   screen: Screen,
   { key, amount, currency, description, order }: Entered,
   currencies: readonly Currency[],
-  fault: Fault | null,
+  fault: EntryFault | null,
 ): Html {
   const { base, formField } = screen
   const texts = screen.texts.newPayment
-  const wrong = (...faults: readonly Fault[]) =>
+  const wrong = (...faults: readonly EntryFault[]) =>
     fault && faults.includes(fault) && html` aria-invalid="true" aria-describedby="fault"`
   return html`${renderHead(texts.title, { about: texts.about })}
 <section class="pane stack">${fault && html`<p class="note" id="fault" role="alert">${texts.faults[fault]}</p>`}

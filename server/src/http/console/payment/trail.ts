@@ -11,7 +11,7 @@ import type { Texts } from '../texts/choose.ts'
 type StepId = keyof Texts['payment']['steps']
 
 /** One step of a payment: when it happened, what fills its sentence, who caused it, and the record behind it. */
-export type Step = {
+export type TrailStep = {
   readonly id: StepId
   /** Null if it has not happened yet. */
   readonly at: Date | null
@@ -60,7 +60,7 @@ const failures: readonly StepId[] = [
 ]
 
 /** Every step that is stored, oldest first, then what is still to come. */
-export function stepsOf(trail: Trail, locale: Locale): Step[] {
+export function stepsOf(trail: Trail, locale: Locale): TrailStep[] {
   const steps = [
     ...trail.events.flatMap((event) => eventSteps(event)),
     ...trail.claims.flatMap((claim) => claimSteps(claim, locale)),
@@ -75,13 +75,13 @@ function step(
   id: StepId,
   at: Date | null,
   raw: unknown,
-  fills: Step['fills'] = {},
+  fills: TrailStep['fills'] = {},
   by: string | null = null,
-): Step {
+): TrailStep {
   return { id, at, fills, by, raw, tone: at === null ? 'coming' : failures.includes(id) ? 'failed' : 'done' }
 }
 
-function eventSteps(event: Event): Step[] {
+function eventSteps(event: Event): TrailStep[] {
   const id = stepOf[event.type]
   if (!id) return []
   const { actor, data } = event
@@ -91,7 +91,7 @@ function eventSteps(event: Event): Step[] {
   return [step(id, new Date(event.createdAt), event, { order: html`<bdi>${order}</bdi>`, note }, by)]
 }
 
-function claimSteps(claim: Claim, locale: Locale): Step[] {
+function claimSteps(claim: Claim, locale: Locale): TrailStep[] {
   const { symbol, decimals } = describeOption(claim)
   const payer = toShown(claim.network, claim.payer)
   const amount = showUnits(locale, BigInt(claim.amount), decimals, symbol)
@@ -109,7 +109,7 @@ function claimSteps(claim: Claim, locale: Locale): Step[] {
   ]
 }
 
-function creditSteps(credit: CreditRow, locale: Locale): Step[] {
+function creditSteps(credit: CreditRow, locale: Locale): TrailStep[] {
   const { symbol, decimals } = describeOption(credit)
   const fills = {
     amount: showUnits(locale, credit.amount, decimals, symbol),
@@ -123,7 +123,7 @@ function creditSteps(credit: CreditRow, locale: Locale): Step[] {
   ]
 }
 
-function refundSteps(refund: Refund, locale: Locale): Step[] {
+function refundSteps(refund: Refund, locale: Locale): TrailStep[] {
   const { symbol, decimals } = describeOption(refund)
   const fills = {
     refund: showUnits(locale, BigInt(refund.amount), decimals, symbol),
@@ -135,7 +135,7 @@ function refundSteps(refund: Refund, locale: Locale): Step[] {
   ]
 }
 
-function deliveryStep(told: Told, events: readonly Event[], locale: Locale): Step {
+function deliveryStep(told: Told, events: readonly Event[], locale: Locale): TrailStep {
   const type = events.find(({ id }) => id === told.eventId)?.type ?? ''
   const fills = {
     ...{ type: html`<code>${type}</code>`, host: URL.parse(told.url)?.host ?? told.url },
@@ -148,7 +148,7 @@ function deliveryStep(told: Told, events: readonly Event[], locale: Locale): Ste
 }
 
 /** How long after the step before it a step came; null where that says nothing. */
-export function gapOf(locale: Locale, before: Step | undefined, { at }: Step): string | null {
+export function gapOf(locale: Locale, before: TrailStep | undefined, { at }: TrailStep): string | null {
   const ms = at && before?.at ? at.getTime() - before.at.getTime() : 0
   return ms >= 1_000 ? showDuration(locale, ms) : null
 }

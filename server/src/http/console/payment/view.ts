@@ -10,7 +10,7 @@ import { mainOf, renderDisposition, renderState } from '../payments/view.ts'
 import { type Remainder, renderRemainders } from '../refunds/remainder.ts'
 import type { Screen } from '../screen.ts'
 import type { Texts } from '../texts/choose.ts'
-import { gapOf, type Step, stepsOf, type Trail } from './trail.ts'
+import { gapOf, stepsOf, type Trail, type TrailStep } from './trail.ts'
 
 export function renderPayment(screen: Screen, trail: Trail, remainders: readonly Remainder[]): Html {
   const texts = screen.texts.payment
@@ -95,7 +95,12 @@ function unitsOf(credit: CreditRow, amount: bigint, locale: Locale): string {
   return showUnits(locale, amount, decimals, symbol)
 }
 
-function renderTrailStep(screen: Screen, step: Step, before: Step | undefined, place: number): Html {
+function renderTrailStep(
+  screen: Screen,
+  step: TrailStep,
+  before: TrailStep | undefined,
+  place: number,
+): Html {
   const { locale } = screen
   const texts = screen.texts.payment
   const { title, text } = texts.steps[step.id]

@@ -12,7 +12,7 @@ import { renderApiLine } from '../parts.ts'
 import { openScreen } from '../screen.ts'
 import { exportRows, openExports } from './export.ts'
 import { checkoutQueryOf, type ListQuery, paymentQueryOf, readQuery, rowsPerPage } from './query.ts'
-import { mainOf, renderList, type Shown } from './view.ts'
+import { mainOf, type PaymentList, renderList } from './view.ts'
 
 const path = '/stores/:storeId/payments'
 const reading = { config: { right: 'payments:read' } } as const
@@ -36,7 +36,7 @@ export function mountPayments(scope: FastifyInstance, ctx: Context): void {
     const { timeZone } = screen.locale
     const { rows, nextCursor } = await readShown(mine, query, storeId, timeZone)
     const returned = await sumReturned(mine.db, storeId, paymentIdsOf(rows))
-    const shown: Shown = { query, rows, nextCursor, returned }
+    const shown: PaymentList = { query, rows, nextCursor, returned }
     const line = renderApiLine(screen, { path: apiPathOf(query, timeZone) })
     return screen.send({
       screen: 'payments',
@@ -70,7 +70,7 @@ async function readShown(
   query: ListQuery,
   storeId: Parameters<typeof readCheckouts>[1],
   timeZone: string,
-): Promise<Pick<Shown, 'rows' | 'nextCursor'>> {
+): Promise<Pick<PaymentList, 'rows' | 'nextCursor'>> {
   // An id that is not there: nothing is like it.
   if (query.search?.kind === 'checkout' || query.search?.kind === 'payment')
     return { rows: { checkouts: [] }, nextCursor: null }
@@ -86,7 +86,7 @@ async function readShown(
   return { rows: { money: data, of }, nextCursor }
 }
 
-function paymentIdsOf(rows: Shown['rows']): string[] {
+function paymentIdsOf(rows: PaymentList['rows']): string[] {
   if ('money' in rows) return rows.money.map(({ id }) => id)
   return rows.checkouts.flatMap(({ received }) => mainOf(received)?.paymentId ?? [])
 }

@@ -20,7 +20,7 @@ import type { Screen } from '../screen.ts'
 import type { Texts } from '../texts/choose.ts'
 import { addressOf, dispositions, type ListQuery, statuses } from './query.ts'
 
-export type Shown = {
+export type PaymentList = {
   readonly query: ListQuery
   readonly rows:
     | { readonly checkouts: readonly ReceivedRow[] }
@@ -41,7 +41,7 @@ type Line = {
   readonly time: Date
 }
 
-export function renderList(screen: Screen, shown: Shown): Html {
+export function renderList(screen: Screen, shown: PaymentList): Html {
   const texts = screen.texts.payments
   const { query } = shown
   const base = `${screen.base}/payments`
@@ -173,7 +173,7 @@ export function cut(text: string): string {
     : text
 }
 
-function linesOf(screen: Screen, shown: Shown): Line[] {
+function linesOf(screen: Screen, shown: PaymentList): Line[] {
   const texts = screen.texts.payments
   const { rows, returned } = shown
   const { base, locale } = screen

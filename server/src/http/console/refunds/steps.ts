@@ -8,9 +8,9 @@ import { renderTransaction } from '../parts.ts'
 import type { Texts } from '../texts/choose.ts'
 
 /** Who has to do something about a refund, and what: `sign`, `pay`, `confirm` and `link` are for the store. */
-export type Turn = keyof Texts['refunds']['turns']
+export type RefundTurn = keyof Texts['refunds']['turns']
 
-export function turnOf({ status, way, recipient, isCanceling, addressRequest }: Wire): Turn {
+export function turnOf({ status, way, recipient, isCanceling, addressRequest }: Wire): RefundTurn {
   switch (status) {
     case 'REQUESTED':
       if (isCanceling) return 'canceling'
@@ -31,16 +31,16 @@ export function turnOf({ status, way, recipient, isCanceling, addressRequest }: 
   }
 }
 
-const stores: readonly Turn[] = ['sign', 'pay', 'confirm', 'link']
+const stores: readonly RefundTurn[] = ['sign', 'pay', 'confirm', 'link']
 
-export function isStoresTurn(turn: Turn): boolean {
+export function isStoresTurn(turn: RefundTurn): boolean {
   return stores.includes(turn)
 }
 
 type StepId = keyof Texts['refunds']['steps']
 
 /** One step of a refund: when it happened, what fills its sentence, and who caused it. */
-export type Step = {
+export type RefundStep = {
   readonly id: StepId
   /** Null if the time was not recorded, or if it has not happened yet. */
   readonly at: Date | null
@@ -50,7 +50,7 @@ export type Step = {
 }
 
 /** What is recorded of a refund, in its order, and what is still to come. */
-export function stepsOf(refund: Refund, wire: Wire, locale: Locale): Step[] {
+export function stepsOf(refund: Refund, wire: Wire, locale: Locale): RefundStep[] {
   const { status, actor, network } = refund
   const shown = (address: string | null) => (address === null ? '' : showShort(toShown(network, address)))
   const fills = {
@@ -62,12 +62,17 @@ export function stepsOf(refund: Refund, wire: Wire, locale: Locale): Step[] {
     reference: html`<bdi>${refund.declared ?? ''}</bdi>`,
     failure: html`<bdi>${refund.failure ?? ''}</bdi>`,
   }
-  const step = (id: StepId, at: Date | null, tone: Step['tone'] = '', by: string | null = null): Step => ({
+  const step = (
+    id: StepId,
+    at: Date | null,
+    tone: RefundStep['tone'] = '',
+    by: string | null = null,
+  ): RefundStep => ({
     ...{ id, at, tone, by, fills },
   })
   const isMoving = status === 'SENT' && refund.transaction !== null
   const isFinal = refund.finality === 'finalized'
-  const steps: (Step | false)[] = [
+  const steps: (RefundStep | false)[] = [
     step('requested', refund.createdAt, '', actor.name ?? `${actor.type} ${actor.id}`),
     refund.signedAt !== null && step('signed', refund.signedAt),
     isMoving && step('sent', null),

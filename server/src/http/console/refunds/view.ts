@@ -23,7 +23,7 @@ import {
 } from '../parts.ts'
 import { cut } from '../payments/view.ts'
 import { type Screen, withQuery } from '../screen.ts'
-import { amountOf, isStoresTurn, type Step, stepsOf, type Turn, turnOf } from './steps.ts'
+import { amountOf, isStoresTurn, type RefundStep, type RefundTurn, stepsOf, turnOf } from './steps.ts'
 
 export const statuses: readonly RefundStatus[] = [
   'REQUESTED',
@@ -88,7 +88,7 @@ function renderRefunds(screen: Screen, refunds: readonly Wire[]): Html {
   return renderTable(columns, rows)
 }
 
-const tones: Readonly<Partial<Record<Turn, Tone>>> = {
+const tones: Readonly<Partial<Record<RefundTurn, Tone>>> = {
   ...{ sign: 'bad', pay: 'bad', confirm: 'bad', link: 'bad', failed: 'bad' },
   ...{ moving: 'busy', buyer: 'busy', canceling: 'busy', done: 'good' },
 }
@@ -128,7 +128,7 @@ ${mayWrite && renderActs(screen, one)}
 <section class="facts"><h2>${texts.facts}</h2>${renderFacts(screen, wire)}</section></div>`
 }
 
-function renderOneStep({ texts: { refunds: texts }, locale }: Screen, step: Step): Html {
+function renderOneStep({ texts: { refunds: texts }, locale }: Screen, step: RefundStep): Html {
   const { id, at, tone, fills, by } = step
   const { title, text } = texts.steps[id]
   const who = by !== null && html` · ${fill(texts.by, { name: html`<bdi>${by}</bdi>` })}`

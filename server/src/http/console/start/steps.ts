@@ -11,7 +11,7 @@ import { forStore, sessionOf } from '../visitor.ts'
  * cookie for the store's paths names the member and the steps, or `all` once nothing is left.
  */
 export const steps = ['wallet', 'payment', 'key', 'webhook'] as const
-export type Step = (typeof steps)[number]
+export type StartStep = (typeof steps)[number]
 export const all = 'all'
 
 const cookie = 'steps'
@@ -35,7 +35,7 @@ export function rememberSkipped(
   reply.header('set-cookie', `${value}; ${rules}`)
 }
 
-export function isDone(done: StepsDone, step: Step): boolean {
+export function isDone(done: StepsDone, step: StartStep): boolean {
   return step === 'wallet' ? done.wallet !== null : done[step]
 }
 

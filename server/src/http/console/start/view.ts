@@ -4,7 +4,7 @@ import { showFours } from '../formats.ts'
 import { screensOf } from '../frame/screens.ts'
 import { renderChip, renderHidden } from '../parts.ts'
 import type { Screen } from '../screen.ts'
-import { all, isDone, type Step, steps } from './steps.ts'
+import { all, isDone, type StartStep, steps } from './steps.ts'
 
 export function renderStart(screen: Screen, done: StepsDone, skipped: readonly string[]): Html {
   const texts = screen.texts.start
@@ -31,13 +31,18 @@ function renderSkip({ base, formField }: Screen, step: string, button: Html): Ht
 
 type State = 'done' | 'next' | 'skipped' | 'later'
 
-function stateOf(step: Step, done: StepsDone, left: readonly Step[], skipped: readonly string[]): State {
+function stateOf(
+  step: StartStep,
+  done: StepsDone,
+  left: readonly StartStep[],
+  skipped: readonly string[],
+): State {
   if (isDone(done, step)) return 'done'
   if (step === left[0] && !skipped.includes(all)) return 'next'
   return skipped.includes(step) || skipped.includes(all) ? 'skipped' : 'later'
 }
 
-function renderOne(screen: Screen, step: Step, { wallet }: StepsDone, state: State): Html {
+function renderOne(screen: Screen, step: StartStep, { wallet }: StepsDone, state: State): Html {
   const texts = screen.texts.start
   const { title, text, doneText, action } = texts.steps[step]
   const place = { done: '', next: 'coming', skipped: 'wait', later: 'wait' }[state]
@@ -60,7 +65,7 @@ ${state !== 'done' && html`<div class="row do">${go}${skip}</div>`}</li>
 }
 
 /** Where it is done; null if the member's role cannot do it. */
-function hrefOf({ ctx, base, store, may }: Screen, step: Step): string | null {
+function hrefOf({ ctx, base, store, may }: Screen, step: StartStep): string | null {
   const docs = `${ctx.config.baseUrl}/docs`
   const hasDevelopers = screensOf(store).some(({ id }) => id === 'developers')
   if (step === 'wallet') return `${base}/wallets`

@@ -6,7 +6,7 @@ import { es } from './es.ts'
 
 export type Texts = typeof en
 
-export type Language = {
+export type ConsoleLanguage = {
   /** BCP 47, for the page and for dates. */
   readonly tag: string
   readonly direction: 'ltr' | 'rtl'
@@ -15,9 +15,9 @@ export type Language = {
   readonly texts: Texts
 }
 
-const english: Language = { tag: 'en', direction: 'ltr', name: 'English', texts: en }
+const english: ConsoleLanguage = { tag: 'en', direction: 'ltr', name: 'English', texts: en }
 
-export const languages: readonly Language[] = [
+export const languages: readonly ConsoleLanguage[] = [
   english,
   { tag: 'es', direction: 'ltr', name: 'Español', texts: es },
 ]
@@ -27,7 +27,7 @@ const rememberedSeconds = 31_536_000
 const cookie = 'language'
 
 /** The language that the URL names, else the one chosen before, else the first of the browser's that we have, or English. */
-export function languageOf(request: FastifyRequest): Language {
+export function languageOf(request: FastifyRequest): ConsoleLanguage {
   const { query, headers } = request
   const preferred = readPreferences(headers['accept-language']).map(({ value }) => value.split('-')[0])
   const tags = [askedIn(query), readCookie(request, cookie), ...preferred]

@@ -399,7 +399,6 @@ export const en = {
     network: 'Network',
     anyNetwork: 'Any network',
     kind: 'Kind',
-    anyKind: 'Any kind',
     apply: 'Show',
     all: 'All',
     status: 'Status',
@@ -629,7 +628,6 @@ export const en = {
     transaction: 'Transaction',
     whole: 'All about this payment',
     recent: 'Recently decided',
-    nobodyYet: 'Nothing lately.',
     accepted: '{amount} accepted for {order}',
     dismissed: '{amount} put aside',
     by: 'by {name}',
@@ -749,7 +747,6 @@ export const en = {
     asking: 'Look at your wallet. It shows the amount and the address: sign if they are these.',
     noWallet:
       'There is no wallet in this browser that can sign it. Open this page where {wallet} is, or sign on the command line:',
-    byCommand: 'Or sign it on the command line',
     /** What the script says when a wallet does not sign. */
     signTroubles: {
       account: 'This wallet does not offer the account that received the money. Choose that account in it.',

@@ -428,7 +428,6 @@ export const es: typeof en = {
     network: 'Red',
     anyNetwork: 'Cualquier red',
     kind: 'Tipo',
-    anyKind: 'Cualquier tipo',
     apply: 'Mostrar',
     all: 'Todos',
     status: 'Estado',
@@ -658,7 +657,6 @@ export const es: typeof en = {
     transaction: 'Transacción',
     whole: 'Todo sobre este pago',
     recent: 'Decidido hace poco',
-    nobodyYet: 'Nada últimamente.',
     accepted: '{amount} aceptados para {order}',
     dismissed: '{amount} apartados',
     by: 'por {name}',
@@ -791,7 +789,6 @@ export const es: typeof en = {
     asking: 'Mire su cartera. Muestra el importe y la dirección: firme si son estos.',
     noWallet:
       'En este navegador no hay ninguna cartera que pueda firmarlo. Abra esta página donde esté {wallet}, o firme en la línea de comandos:',
-    byCommand: 'O firmarlo en la línea de comandos',
     signTroubles: {
       account: 'Esta cartera no ofrece la cuenta que recibió el dinero. Elija en ella esa cuenta.',
       rejected: 'Lo rechazó en la cartera. No se firmó nada.',

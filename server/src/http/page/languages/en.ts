@@ -1,8 +1,6 @@
-import type { Language } from './language.ts'
-
-export const english: Language = {
+export const english = {
   tag: 'en',
-  direction: 'ltr',
+  direction: 'ltr' as const,
   name: 'English',
   texts: {
     title: 'Pay {amount} to {store}',
@@ -15,6 +13,7 @@ export const english: Language = {
     rate: 'Exchange rate',
     onNetwork: 'on {network}',
     order: 'Order',
+    /** What is paid for, in the store's words. */
     description: 'Description',
     payTo: 'Pay to',
     paidTo: 'Paid to',
@@ -38,6 +37,7 @@ export const english: Language = {
     payWith: 'Pay with {wallet}',
     unnamedWallet: 'browser wallet',
     noWallet: 'We found no wallet in this browser.',
+    /** Instead of wallets, if the network takes no signed payments now. */
     unsignable: 'This payment can’t be signed in a wallet on {network} right now.',
     usePhone: 'Use your phone',
     needsScript: 'Paying with a wallet in this browser needs JavaScript, which is turned off here.',
@@ -166,10 +166,13 @@ export const english: Language = {
 
     refund: 'Refund',
     refunds: {
+      /** Instead of `completed`, once all of it is back. */
       whole: { title: 'Payment returned', text: '{store} has sent your payment back.' },
       part: '{store} has returned part of your payment.',
+      /** Instead of a note that says that the store will decide: it has. */
       arrived: '{amount} {asset} arrived.',
       sent: '{amount} {asset} is on its way to {address}.',
+      /** For a refund that the store sends by itself, until its transaction is found. */
       named: 'The store says it has sent {amount} {asset} to {address}. We’re looking for its transaction.',
       completed: '{amount} {asset} was returned to {address}.',
       declared:
@@ -205,10 +208,12 @@ export const english: Language = {
     checkout: 'Receipt number',
     print: 'Print',
     returnTo: 'Back to {host}',
+    /** With a unit that is the same for every number. */
     leaving: 'Returning to the store in {seconds} s.',
     stay: 'Stay here',
     checkAgain: 'Check again',
 
+    /** The page behind the link with which a store asks a buyer where a refund should go. */
     addressRequest: {
       title: 'Refund from {store}',
       amount: 'Your refund',

@@ -3,7 +3,7 @@ import type { CheckoutView } from '../../../checkouts/view.ts'
 import { unitsToText } from '../../../money.ts'
 import { type Asked, type Choice, queryOf, type Way, ways } from '../choice.ts'
 import { fill, type Html, html } from '../html.ts'
-import type { State } from '../languages/language.ts'
+import type { WalletState } from '../languages/language.ts'
 import { deepLinks } from './deep-links.ts'
 import { renderQr } from './qr.ts'
 import { renderSend } from './send.ts'
@@ -17,14 +17,14 @@ export function renderWays(
   view: CheckoutView,
   choice: Choice,
   asked: Asked,
-  place: Place,
+  place: PageAddress,
   isSignable: boolean,
 ): Html {
   const { texts } = asked.language
   const signed = isSignable ? { wallet: renderWallet, phone: renderPhone } : unsignable
   const chosen = { ...signed, send: renderSend }[choice.way]
   const states = Object.entries(texts.states).map(([state, message]) =>
-    renderState(choice.option, state as State, message),
+    renderState(choice.option, state as WalletState, message),
   )
   return html`<section id="flow" aria-labelledby="status">
 <h2 id="status" tabindex="-1">${texts.chooseWay}</h2>
@@ -41,7 +41,7 @@ ${chosen(view, choice, asked, place)}
 }
 
 /** Where this page is, and where its forms are posted. A still page shows what the script would. */
-export type Place = { readonly url: string; readonly path: string; readonly isStill: boolean }
+type PageAddress = { readonly url: string; readonly path: string; readonly isStill: boolean }
 
 function renderTab(way: Way, choice: Choice, asked: Asked): Html {
   const { ways: names } = asked.language.texts
@@ -83,7 +83,7 @@ function renderOther(way: Way, text: string, asked: Asked): Html {
   return html`<a class="button quiet" href="${queryOf(asked, { way })}" data-way="${way}">${text}</a>`
 }
 
-function renderWallet(_view: CheckoutView, choice: Choice, asked: Asked, place: Place): Html {
+function renderWallet(_view: CheckoutView, choice: Choice, asked: Asked, place: PageAddress): Html {
   const { texts } = asked.language
   const other = (way: Way, text: string) => renderOther(way, text, asked)
   if (place.isStill)
@@ -104,7 +104,7 @@ function renderWallet(_view: CheckoutView, choice: Choice, asked: Asked, place: 
 ${other('send', texts.sendTitle)}</div></div></noscript>`
 }
 
-function renderPhone(_view: CheckoutView, choice: Choice, asked: Asked, place: Place): Html {
+function renderPhone(_view: CheckoutView, choice: Choice, asked: Asked, place: PageAddress): Html {
   const { texts } = asked.language
   const title = html`<span class="desk">${texts.phoneTitle}</span><span class="touch">${texts.appsTitle}</span>`
   return html`<h3 id="way" tabindex="-1">${title}</h3>
@@ -114,7 +114,7 @@ function renderPhone(_view: CheckoutView, choice: Choice, asked: Asked, place: P
 }
 
 /** Links that open this page in wallet apps. */
-function renderApps(choice: Choice, asked: Asked, place: Place): Html {
+function renderApps(choice: Choice, asked: Asked, place: PageAddress): Html {
   const { network } = describeOption(choice.option)
   const families = new Set(network ? [network.family] : [])
   const { texts } = asked.language
@@ -126,13 +126,13 @@ function renderApps(choice: Choice, asked: Asked, place: Place): Html {
 }
 
 /** Short, because it is in a QR code: only a network that was chosen is added. */
-function pageUrl({ url }: Place, choice: Choice, asked: Asked): string {
+function pageUrl({ url }: PageAddress, choice: Choice, asked: Asked): string {
   return asked.place === null ? url : `${url}?option=${choice.place}`
 }
 
 function renderState(
   option: Option,
-  state: State,
+  state: WalletState,
   { title, text }: { readonly title: string; readonly text: string },
 ): Html {
   const { name, symbol, decimals } = describeOption(option)
