@@ -24,7 +24,7 @@ export type RequestDecision = (
   now: Date,
 ) => Promise<Decided>
 
-export type Decided = {
+type Decided = {
   /** As it stands after the decision, or before it if the decision still waits. */
   readonly payment: Payment
   readonly isApplied: boolean

@@ -45,7 +45,7 @@ export const cursor = Type.Optional(
   Type.String({ maxLength: 100, description: 'The nextCursor of the previous page.' }),
 )
 
-export const nextCursor = nullable(Type.String({ description: 'Null on the last page.' }))
+const nextCursor = nullable(Type.String({ description: 'Null on the last page.' }))
 
 /** One page of a list. */
 export const pageOf = <Item extends TSchema>(item: Item) => object({ data: Type.Array(item), nextCursor })
