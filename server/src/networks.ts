@@ -45,8 +45,11 @@ type EvmAsset = Asset & { readonly domain: { readonly name: string; readonly ver
 
 export type EvmNetwork = AnyNetwork<EvmAsset> & {
   readonly family: 'EVM'
-  /** How many blocks must follow a block before we conclude that something missing from it did not happen. */
-  readonly negativeDepth: number
+  /**
+   * How much younger than a block the newest one must be, by their own times, before we conclude that something missing
+   * from the older one did not happen. However fast blocks come, it is this long.
+   */
+  readonly negativeSeconds: number
   /** Above this gas price (in wei) nothing is sent, so that a spike cannot empty the settlers. */
   readonly maxFeePerGas: bigint
   /**
@@ -82,7 +85,7 @@ const evmNetworks: readonly EvmNetwork[] = [
     family: 'EVM',
     mode: 'live',
     blockTimeMs: 2_000,
-    negativeDepth: 12,
+    negativeSeconds: 24,
     witnessesMin: 2,
     refundCentsMin: 1,
     maxFeePerGas: 5_000_000_000n,
@@ -106,7 +109,7 @@ const evmNetworks: readonly EvmNetwork[] = [
     family: 'EVM',
     mode: 'test',
     blockTimeMs: 2_000,
-    negativeDepth: 12,
+    negativeSeconds: 24,
     witnessesMin: 1,
     refundCentsMin: 1,
     maxFeePerGas: 5_000_000_000n,
@@ -131,7 +134,7 @@ const evmNetworks: readonly EvmNetwork[] = [
     family: 'EVM',
     mode: 'test',
     blockTimeMs: 1_000,
-    negativeDepth: 3,
+    negativeSeconds: 3,
     witnessesMin: 1,
     refundCentsMin: 1,
     maxFeePerGas: 500_000_000_000n,

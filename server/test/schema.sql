@@ -541,7 +541,9 @@ CREATE TABLE public.followers (
     finalized_number bigint DEFAULT 0 NOT NULL,
     witnesses integer,
     dispute text,
-    disputed_at timestamp with time zone
+    disputed_at timestamp with time zone,
+    block_time_ms integer,
+    CONSTRAINT followers_block_time_ms_check CHECK ((block_time_ms >= 0))
 );
 
 CREATE TABLE public.foreign_nonces (

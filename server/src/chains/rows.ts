@@ -1,4 +1,5 @@
 import type { Database, Transaction } from '../database/db.ts'
+import type { EvmNetwork } from '../networks.ts'
 import type { Block } from './evm/chain.ts'
 import type { Hex } from './hex.ts'
 
@@ -13,6 +14,8 @@ export type Follower = {
   readonly headAgeSeconds: number | null
   /** What the providers contradict each other about, while they do. */
   readonly dispute: string | null
+  /** How fast blocks came lately; null while that is not known. */
+  readonly blockTimeMs: number | null
 }
 
 type FollowerRow = {
@@ -23,10 +26,11 @@ type FollowerRow = {
   finalized_number: string
   head_age: number | null
   dispute: string | null
+  block_time_ms: number | null
 }
 
 const followerColumns =
-  'dispute, head_number, head_time, base_fee, safe_number, finalized_number, extract(epoch from clock() - head_seen_at)::float8 as head_age'
+  'dispute, block_time_ms, head_number, head_time, base_fee, safe_number, finalized_number, extract(epoch from clock() - head_seen_at)::float8 as head_age'
 
 function toFollower(row: FollowerRow): Follower {
   return {
@@ -37,6 +41,7 @@ function toFollower(row: FollowerRow): Follower {
     finalizedNumber: Number.parseInt(row.finalized_number, 10),
     headAgeSeconds: row.head_age,
     dispute: row.dispute,
+    blockTimeMs: row.block_time_ms,
   }
 }
 
@@ -110,6 +115,28 @@ export async function readStoredBlocks(
     [network, upTo, limit],
   )
   return rows.map(toBlock)
+}
+
+/**
+ * The newest block that is deep: one that the newest block reported by enough providers is younger than by
+ * `negativeSeconds`. What one provider alone says about time makes nothing deep. Null if there is none.
+ */
+export async function readDeepBlock(
+  db: Database,
+  { caip2, negativeSeconds, witnessesMin }: EvmNetwork,
+): Promise<StoredBlock | null> {
+  const [row] = await db.query<BlockRow>(
+    `select deep.* from (
+       select number, block_time from blocks where network = $1 and cardinality(told_by) >= $3
+       order by number desc limit 1
+     ) newest cross join lateral (
+       select * from blocks where network = $1 and number < newest.number
+         and block_time <= newest.block_time - make_interval(secs => $2)
+       order by number desc limit 1
+     ) deep`,
+    [caip2, negativeSeconds, witnessesMin],
+  )
+  return row ? toBlock(row) : null
 }
 
 /** Whether every stored block above `above` and up to `upTo` was reported by enough providers. */

@@ -20,7 +20,7 @@ import { maxTimeoutSeconds } from './terms.ts'
  *             carry a checkout's marker, in a transaction from one of our settlers, are credited to that checkout,
  *             unless their nonce is bound to another; the rest are unmatched. Enough providers must tell who sent the
  *             transaction and what is in it
- *   payments  are refused (503) until a block at negative depth is later than any authorization that could have been
+ *   payments  are refused (503) until a deep block is later than any authorization that could have been
  *             claimed before the restore. Only then can no payment from before the restore still be on its way
  *   the log   gets a new epoch, so that stores resume from where the restored log ends
  *
@@ -48,7 +48,7 @@ export async function startReconciling(ctx: Context, rails: readonly Rail[]): Pr
 /** No authorization that was claimed before a restore stays valid for longer than this after it. */
 const lastClaimSeconds = maxTimeoutSeconds + 60
 
-/** Accepts payments again once a block at negative depth is late enough. */
+/** Accepts payments again once a deep block is late enough. */
 export async function finishReconciling({ db }: Context, network: string, deepTime: Date): Promise<void> {
   await db.query(
     `update restores set finished_at = clock()

@@ -197,7 +197,7 @@ test('a nonce that the owner cancels on the chain is given up, and the next one 
   await chain.perform({ to: chain.token, data })
   await shop.follow()
   await assert.rejects(refunds.prepare(id), isProblem('unavailable', /used or canceled on the chain/))
-  await shop.mine(1 + chain.network.negativeDepth)
+  await shop.mine()
   await shop.bury()
   assert.equal((await refunds.read(id)).status, 'REQUESTED')
   assert.notEqual(await nonceIn(), nonce)

@@ -34,14 +34,16 @@ const logsPerRead = 10_000
 /** How often per block time we poll for a block that is due, and how many times at most. */
 const dueLooksPerBlock = 20
 const dueLooksMax = 6
-/** Blocks kept below the finalized one, for queries about the recent past. */
-const blocksKept = 5_000
+/** How long blocks are kept below the finalized one, for queries about the recent past. */
+const keptSeconds = 10_000
+/** How many of the newest blocks say how fast they come. */
+const blocksMeasured = 3_000
 /** How much later than a block is due we wait for providers that do not have it yet before we go on without them. */
 const lagSeconds = 3
-/** Where too few providers report what is finalized, reading starts this far below the head: over half an hour on Base. */
-const firstBlocksMax = 1_000
-/** While nothing is in flight, nonces and finality are read only every so many blocks. */
-const idleBlocks = 8
+/** Where too few providers report what is finalized, reading starts this far below the head: over half an hour. */
+const firstSecondsMax = 2_000
+/** While nothing is in flight, nonces and finality are read only every so often. */
+const idleSeconds = 16
 
 /** Looks at the chain at once. True if there may be more to read. Null if another process leads. */
 export async function followOnce(
@@ -104,7 +106,7 @@ async function follow(
   // Only at the head: many nodes keep no older state, and while catching up, older nonces would be outdated at once.
   const isHead = end.block.number === head.number
   // After a reorganisation, nonces may have gone back.
-  const isComplete = end.block.number % idleBlocks === 0 || from <= follower.headNumber
+  const isComplete = !isSamePeriod(follower.headTime, end.block.time) || from <= follower.headNumber
   const accounts = isHead ? await listener.accounts(isComplete) : []
   const nonces = await readAgreedNonces(chain, accounts, end.block.number)
   for (const told of linked)
@@ -121,7 +123,14 @@ async function follow(
  */
 async function chooseFirst(chain: Chain, head: number): Promise<number | null> {
   const { finalized } = await readFinality(chain)
-  return head < finalized ? null : Math.max(head - firstBlocksMax, finalized)
+  const blocksMax = Math.ceil((firstSecondsMax * 1_000) / chain.network.blockTimeMs)
+  return head < finalized ? null : Math.max(head - blocksMax, finalized)
+}
+
+/** Whether two times are in the same period between looks at what is not in flight. */
+function isSamePeriod(one: Date | null, other: Date): boolean {
+  const periodOf = (time: Date) => Math.floor(time.getTime() / 1_000 / idleSeconds)
+  return one !== null && periodOf(one) === periodOf(other)
 }
 
 /** Reads blocks from every provider, decides what to believe of each, and puts those aside that were caught lying. */
@@ -257,7 +266,8 @@ async function advance(
     return isChanged
   })
   if (isChange) crashPoint(ctx, 'finality-after-commit')
-  await deleteBlocksBelow(ctx.db, network, to.finalized - blocksKept)
+  await deleteOldBlocks(ctx.db, network, to.finalized)
+  await measureBlockTime(ctx.db, network)
   listener.onCommit()
   seen.isUnfinished = !isLast || (gap === undefined && safe < safeSeen)
   return seen.isUnfinished
@@ -283,7 +293,8 @@ async function lookAtFinality(
   const last = finalityReads.get(chain)
   const at = ctx.now().getTime()
   const isRecent = last?.end === end && at - last.at < chain.network.blockTimeMs
-  const isDue = !isRecent && (!last || end - last.end >= idleBlocks || (await listener.awaitsFinality()))
+  const isIdleOver = !last || at - last.at >= idleSeconds * 1_000
+  const isDue = !isRecent && (isIdleOver || (await listener.awaitsFinality()))
   if (!isDue) return last?.isUnfinished && last.end <= end ? last : null
   const read = { ...(await readFinality(chain)), end, at, isUnfinished: false }
   finalityReads.set(chain, read)
@@ -403,8 +414,28 @@ async function insertBlock(
   )
 }
 
-async function deleteBlocksBelow(db: Database, network: string, number: number): Promise<void> {
-  await db.query('delete from blocks where network = $1 and number < $2', [network, number])
+/** Deletes blocks that are much older than the newest one at or below this number, which stays. */
+async function deleteOldBlocks(db: Database, network: string, number: number): Promise<void> {
+  await db.query(
+    `delete from blocks where network = $1 and number < $2 and block_time < (select b.block_time from blocks b
+       where b.network = $1 and b.number <= $2 order by b.number desc limit 1) - make_interval(secs => $3)`,
+    [network, number, keptSeconds],
+  )
+}
+
+/**
+ * Keeps how fast blocks really come. That only says when to look and how far: no proof is shortened by it. Less than a
+ * minute of blocks says little, because their times have no fractions of a second.
+ */
+async function measureBlockTime(db: Database, network: string): Promise<void> {
+  await db.query(
+    `update followers f set block_time_ms = m.ms from (
+       select extract(epoch from max(block_time) - min(block_time)) * 1000 / (max(number) - min(number)) as ms
+       from blocks where network = $1 and number > (select max(number) - $2 from blocks where network = $1)
+       having max(block_time) - min(block_time) >= interval '1 minute'
+     ) m where f.network = $1 and f.block_time_ms is distinct from round(m.ms)`,
+    [network, blocksMeasured],
+  )
 }
 
 async function writeFinality(

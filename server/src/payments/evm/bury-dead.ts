@@ -4,7 +4,13 @@ import { readBlocksAgain } from '../../chains/evm/follower.ts'
 import { readStates } from '../../chains/evm/read-states.ts'
 import { readUses } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
-import { isWitnessedUpTo, readFollower, readStoredBlocks, readStoredRange } from '../../chains/rows.ts'
+import {
+  isWitnessedUpTo,
+  readDeepBlock,
+  readFollower,
+  readStoredBlocks,
+  readStoredRange,
+} from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import { toSafeNumber } from '../../safe-number.ts'
 import { bury } from '../end.ts'
@@ -19,19 +25,13 @@ import { listPerhapsDead, listRefundsPerhapsDead, listResolvedWithOrphanedCredit
 const buriedPerRun = 200
 
 /**
- * Proves authorizations dead. At negative depth, as many nodes as the network requires must confirm that either a block
+ * Proves authorizations dead. In a deep block, as many nodes as the network requires must confirm that either the block
  * is as late as validBefore and the nonce is unused in it, or the nonce was spent on something else or canceled. Once
  * something was sent, nothing less allows us to ask the payer to sign again.
  */
 export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Promise<number> {
   const network = chain.network.caip2
-  const stored = await readStoredBlocks(
-    ctx.db,
-    network,
-    Number.MAX_SAFE_INTEGER,
-    chain.network.negativeDepth + 1,
-  )
-  const deep = stored[chain.network.negativeDepth]
+  const deep = await readDeepBlock(ctx.db, chain.network)
   if (!deep) return 0
   const { safeNumber = 0 } = (await readFollower(ctx.db, network)) ?? {}
   // What too few providers reported of a block proves nothing about the payments in it.

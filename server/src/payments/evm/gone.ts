@@ -2,7 +2,7 @@ import type { Chain } from '../../chains/evm/chain.ts'
 import { readBlocksAgain } from '../../chains/evm/follower.ts'
 import { isNonceUsed, readInclusion } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
-import { readStoredBlocks, readTip } from '../../chains/rows.ts'
+import { readDeepBlock } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import { listOrphanedTransfers, type OrphanedTransfer, reverseOrphanedTransfers } from '../credits/rows.ts'
 import type { UpdateStatus } from '../rail.ts'
@@ -13,17 +13,16 @@ const oldMinutes = 30
 const lookedAtPerRun = 50
 
 /**
- * Gives up plain transfers that a reorganisation removed: once, at negative depth, their sender has used the same
+ * Gives up plain transfers that a reorganisation removed: once, by a deep block, their sender has used the same
  * account nonce for something else, or after half an hour. As many nodes as the network requires must confirm that the
  * transaction is in no block; if one has it, that block is read again. The amount stays reserved, so a transfer that
  * lands later is still credited.
  */
 export async function reverseGone(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Promise<number> {
-  const { caip2: network, negativeDepth } = chain.network
+  const { caip2: network } = chain.network
   const candidates = await listOrphanedTransfers(ctx.db, network, oldMinutes, lookedAtPerRun)
   if (candidates.length === 0) return 0
-  const tip = await readTip(ctx.db, network)
-  const [deep] = tip ? await readStoredBlocks(ctx.db, network, tip.number - negativeDepth, 1) : []
+  const deep = await readDeepBlock(ctx.db, chain.network)
   if (!deep) return 0
   const gone: Hex[] = []
   for (const candidate of candidates) {

@@ -7,7 +7,7 @@ import { recoverSigner } from '../../chains/evm/recover.ts'
 import { readSignature } from '../../chains/evm/signature.ts'
 import type { SignedTransfer } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
-import { readStoredBlocks, readTip } from '../../chains/rows.ts'
+import { readDeepBlock, readTip } from '../../chains/rows.ts'
 import { RpcAnswerError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { unitsToText } from '../../money.ts'
@@ -126,11 +126,10 @@ export async function readForgottenWindows(
  * nothing else is handed out. By then every block in which it could have been used was read.
  */
 async function refuseAfterRestore(ctx: Context, chain: Chain, isContract: boolean): Promise<void> {
-  const { caip2, negativeDepth } = chain.network
+  const { caip2 } = chain.network
   const endsAt = (await readForgottenWindows(ctx, caip2))?.(isContract)
   if (!endsAt) return
-  const tip = await readTip(ctx.db, caip2)
-  const [deep] = tip ? await readStoredBlocks(ctx.db, caip2, tip.number - negativeDepth, 1) : []
+  const deep = await readDeepBlock(ctx.db, chain.network)
   if (deep && deep.time > endsAt) return
   throw new Problem(
     'unavailable',

@@ -63,7 +63,10 @@ export async function openDriven({ withoutBatcher = false, ...options }: Options
     await shop.chain.mine(blocks)
     await follow()
   }
+  /** Lets enough time pass on the chain for what is in it now to be deep, and buries what is dead by then. */
   const bury = async () => {
+    await shop.chain.pass(network.negativeSeconds)
+    await follow()
     while ((await buryDead(ctx, chain, look)) > 0);
     await assignWaitingSequences(ctx)
   }

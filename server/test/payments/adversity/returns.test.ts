@@ -195,7 +195,7 @@ test('a rejected payment that landed anyway and is taken back holds its checkout
   await assertAll([payment], 'COMPLETED')
   await takeBack()
   await shop.chain.setNextBlockTimestamp(BigInt(payment.signed.authorization.validBefore))
-  await shop.mine(1 + chain.network.negativeDepth)
+  await shop.mine()
   await shop.bury()
   await assertAll([payment], 'OPEN')
   const told = await db.query<{ type: string }>(

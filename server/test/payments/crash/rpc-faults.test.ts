@@ -255,7 +255,7 @@ describe('on a live network, two nodes must confirm that something did not happe
     const { from, nonce } = readHeader(header)
     await until('the payment is mined', () => chain.isNonceUsed(from, nonce))
     await jumpPast(chain, readHeader(header))
-    await chain.mine(2 * chain.network.negativeDepth)
+    await chain.pass(chain.network.negativeSeconds)
     await untilAskedAgain(liar, mute)
     assert.equal((await deployment.read(id)).status, 'PROCESSING')
     assert(deployment.answers.slice(asked).every(({ status }) => status === 202))
@@ -278,7 +278,7 @@ describe('on a live network, two nodes must confirm that something did not happe
     await untilPooled(chain, deployment.settler)
     second.choose = () => 'refused'
     await jumpPast(chain, readHeader(header))
-    await chain.mine(2 * chain.network.negativeDepth)
+    await chain.pass(chain.network.negativeSeconds)
     await resume(chain)
     await untilAskedAgain(first)
     assert.equal((await deployment.read(id)).status, 'PROCESSING')

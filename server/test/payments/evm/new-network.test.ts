@@ -16,7 +16,7 @@ const added: Network = {
   family: 'EVM',
   mode: 'test',
   blockTimeMs: 1_000,
-  negativeDepth: 3,
+  negativeSeconds: 3,
   witnessesMin: 1,
   refundCentsMin: 1,
   maxFeePerGas: 500_000_000_000n,

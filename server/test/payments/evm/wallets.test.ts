@@ -249,6 +249,7 @@ for (const [what, spend] of [
     const validBefore = BigInt(decode(header).payload.authorization.validBefore ?? 0)
     if ((await held.chain.time()) < validBefore) await held.chain.setNextBlockTimestamp(validBefore)
     await held.chain.mine(10)
+    await held.chain.pass(held.chain.network.negativeSeconds)
     await untilStatus(held, id, 'OPEN')
     assertRefused(held, await answer, 'nonce_spent_elsewhere')
     await untilEvent(held, id, 'checkout.reopened')

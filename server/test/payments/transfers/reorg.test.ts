@@ -16,7 +16,7 @@ import {
   untilRead,
 } from './support/hand-transfers.ts'
 
-/** On this chain, three blocks on top are deep enough to prove that something did not happen. */
+/** On this chain, three seconds are enough to prove that something did not happen. */
 const shop = await openHandShop()
 const { chain } = shop
 
@@ -65,7 +65,7 @@ test('a transfer that the chain takes back and includes again is the same paymen
   ])
 })
 
-test('a transfer is gone once its sender’s nonce is used for something else, three blocks deep; a later one still counts', async () => {
+test('a transfer is gone once its sender’s nonce is used for something else, three seconds deep; a later one still counts', async () => {
   const id = await shop.create()
   const { amount } = await takeBack(id, buyers[1])
   await chain.mine(4)
@@ -76,7 +76,7 @@ test('a transfer is gone once its sender’s nonce is used for something else, t
     'given up although its nonce is unused and it may come back',
   )
   await transfer(shop, 1n, buyers[1], buyers[0])
-  await chain.mine(3)
+  await chain.pass(chain.network.negativeSeconds)
   const reversed = paymentOf(await untilEvent(shop, id, 'payment.reversed'))
   assert.equal(reversed.finality, 'reversed')
   await untilStatus(shop, id, 'OPEN')

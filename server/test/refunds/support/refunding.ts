@@ -119,9 +119,9 @@ export async function openRefunding(options: Parameters<typeof openDriven>[0] = 
       const ours = BigInt(Math.ceil(shop.ctx.now().getTime() / 1_000))
       const theirs = await shop.chain.time()
       await shop.chain.setNextBlockTimestamp((ours > theirs ? ours : theirs) + BigInt(seconds))
-      await shop.mine(1 + shop.chain.network.negativeDepth)
-      shop.clock.now = new Date(Number(await shop.chain.time()) * 1_000)
+      await shop.mine()
       await shop.bury()
+      shop.clock.now = new Date(Number(await shop.chain.time()) * 1_000)
     },
   }
 

@@ -220,6 +220,12 @@ export async function openEvm(options: EvmOptions = {}) {
     setAutomine: async (on: boolean): Promise<void> => await client.setAutomine(on),
     setNextBlockTimestamp: async (seconds: bigint): Promise<void> =>
       await client.setNextBlockTimestamp({ timestamp: seconds }),
+    /** Mines a block that is so many seconds younger than the newest one. */
+    pass: async (seconds: number): Promise<void> => {
+      const { timestamp } = await client.getBlock()
+      await client.setNextBlockTimestamp({ timestamp: timestamp + BigInt(seconds) })
+      await mine()
+    },
     dropTransaction: async (hash: Hex): Promise<void> => await client.dropTransaction({ hash }),
     /**
      * Replaces the newest blocks with as many empty ones, at most 60 on a long chain. Their transactions are gone, even

@@ -56,9 +56,17 @@ export async function openNodes(count: number) {
     follow,
     send,
     mine,
+    /** Lets enough time pass on the chain for what is in it now to be deep, and buries what is dead by then. */
     async bury(): Promise<void> {
-      while ((await buryDead(ctx, chain, look)) > 0);
-      await assignWaitingSequences(ctx)
+      await shop.chain.pass(network.negativeSeconds)
+      await follow()
+      await buryNow()
     },
+    buryNow,
+  }
+
+  async function buryNow(): Promise<void> {
+    while ((await buryDead(ctx, chain, look)) > 0);
+    await assignWaitingSequences(ctx)
   }
 }
