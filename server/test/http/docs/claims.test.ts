@@ -1,11 +1,15 @@
-/** The security model names a test for each of its claims: here its words are held against the tests that exist. */
+/** The docs name tests, files and commands for their claims: here the names are held against what exists. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { commands } from '../../../src/commands/table.ts'
 import { readPages, root } from './blocks.ts'
 
-const page = readPages().find(({ file }) => file === 'docs/security-model.md')?.source ?? assert.fail()
-const [attackers = '', defences = ''] = page.split('\n## Threats and defences\n')
+const pages = readPages()
+const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
+const page = pages.find(({ file }) => file === 'docs/security-model.md')?.source ?? assert.fail()
+const [attackers = ''] = page.split('\n## Other attacks\n')
 /** Its first part, by attacker. */
 const sections = attackers
   .split(/^## .*$/m)
@@ -56,11 +60,71 @@ test('the security model says of each attacker what is lost, what is not, how on
   }
 })
 
-test('every source file that the security model names exists', () => {
-  const named = [...defences.matchAll(/`([\w./-]+(?:\.ts|\/))`/g)].map(([, path = '']) => path)
-  assert(named.length > 60)
+/** The prose of a page: what a block holds is run or compared by `run.test.ts`. */
+function proseOf(source: string): string {
+  return source.replace(/^```[\s\S]*?^```/gm, '')
+}
+
+/** Names that stand for others, such as `http/page/languages/xx.ts`. */
+const isPattern = (path: string) => /[{}*]|NNNN|\bxx\./.test(path)
+
+function exists(path: string): boolean {
+  return tracked.some((file) => file === path || file.endsWith(`/${path}`) || `/${file}`.includes(`/${path}`))
+}
+
+test('every source file and folder that the docs name exists', () => {
+  const named = pages.flatMap(({ file, source }) =>
+    [...proseOf(source).matchAll(/`([\w.{},*/-]+(?:\.(?:tsx?|sql|sol)|\/))`/g)]
+      .map(([, path = '']) => ({ file, path }))
+      .filter(({ path }) => !/^[/A-Z]/.test(path) && !isPattern(path)),
+  )
+  assert(named.length > 300, `only ${named.length} names`)
   assert.deepEqual(
-    named.filter((path) => find(path) === undefined),
+    named.filter(({ path }) => !exists(path)),
     [],
   )
+})
+
+test('what the docs say is in a source file is there', () => {
+  const named = pages.flatMap(({ file, source }) =>
+    [...proseOf(source).matchAll(/`(\w+)`(?:,)? (?:in|of) `([\w./-]+\.ts)`/g)].map(
+      ([, name = '', path = '']) => ({
+        file,
+        name,
+        path,
+      }),
+    ),
+  )
+  assert(named.length > 10, `only ${named.length} names`)
+  for (const { file, name, path } of named) {
+    const homes = tracked.filter((each) => each === path || each.endsWith(`/${path}`))
+    assert(
+      homes.some((home) => readFileSync(root + home, 'utf8').includes(name)),
+      `${file}: ${name} is not in ${path}`,
+    )
+  }
+})
+
+test('every command of this repository that the docs name exists', () => {
+  const { scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { scripts: object }
+  const long = readFileSync(`${root}.ci/long`, 'utf8')
+  let found = 0
+  for (const { file, source } of pages) {
+    for (const [, script = ''] of source.matchAll(/npm run ([\w:-]+)/g)) {
+      found += 1
+      assert(script in scripts, `${file}: npm run ${script}`)
+    }
+    for (const [, path = ''] of source.matchAll(/(?:npm test --|server\/test\/run\.ts) (\S+\.test\.ts)/g))
+      assert(tracked.includes(path), `${file}: ${path}`)
+    for (const [, name = ''] of source.matchAll(/`\.ci\/long ([\w-]+)`/g))
+      assert(long.includes(`wants ${name}`), `${file}: .ci/long ${name}`)
+    for (const [, name = ''] of source.matchAll(/\.ci\/([\w-]+)/g))
+      assert(tracked.includes(`.ci/${name}`), `${file}: .ci/${name}`)
+    for (const [, word = ''] of source.matchAll(/farthing-admin ([a-z]+)\b/g))
+      assert(
+        commands.some(({ words }) => words.split(' ')[0] === word),
+        `${file}: farthing-admin ${word}`,
+      )
+  }
+  assert(found > 40, `only ${found} scripts`)
 })
