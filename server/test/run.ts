@@ -2,6 +2,10 @@
  * Runs the tests: `npm test`, or `npm test -- server/src/money.test.ts` for some of them. All files share one private
  * PostgreSQL. Each file clones its own database from a migrated template, so files can run in parallel. Files in `load/`
  * measure how much this machine does in a given time, so they run alone, one after another.
+ *
+ *   --long     those that take minutes, instead of the others
+ *   --list     runs nothing, prints what would run
+ *   --record   stores how long each file took, by which the gate divides them into turns
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
@@ -11,11 +15,25 @@ import { join } from 'node:path'
 import { openDatabase } from '../src/database/db.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { startCluster } from '../src/dev/postgres.ts'
-import { isTurn } from './support/turn.ts'
+import {
+  chooseDue,
+  countCommits,
+  filesAtOnce,
+  isInGate,
+  isLoad,
+  listChanged,
+  planTurns,
+  readTimes,
+  secondsOf,
+  timed,
+} from './support/turns.ts'
 
 const root = new URL('../../', import.meta.url).pathname
 const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
-const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--') && argument !== '--long')
+const ours = ['--long', '--list', '--record']
+const flags = process.argv
+  .slice(2)
+  .filter((argument) => argument.startsWith('--') && !ours.includes(argument))
 /** Unless another one is asked for: what node:test prints by default, and after it where the time went. */
 const reporters = flags.some((flag) => flag.startsWith('--test-reporter'))
   ? []
@@ -23,61 +41,41 @@ const reporters = flags.some((flag) => flag.startsWith('--test-reporter'))
       `--test-reporter=${reporter}`,
       '--test-reporter-destination=stdout',
     ])
-const isLong = process.argv.includes('--long')
 /** Kills, reorganisations and attacks: minutes each, so they have their own command, `npm run test:long`. */
-const long = '{server,sdk}/**/payments/{adversity,crash}/**/*.test.ts'
-const exclude = [
-  '**/node_modules/**',
-  ...(isLong ? [] : ['**/payments/adversity/**', '**/payments/crash/**']),
-]
-const files =
-  asked.length > 0
-    ? asked
-    : globSync(isLong ? long : '{server,sdk,cli,mcp,examples,chaos}/**/*.test.ts', { cwd: root, exclude })
+const isLong = process.argv.includes('--long')
+const isList = process.argv.includes('--list')
+const find = (pattern: string, excluded: readonly string[] = []) =>
+  globSync(pattern, { cwd: root, exclude: ['**/node_modules/**', ...excluded] }).sort()
+const longFiles = find('{server,sdk}/**/payments/{adversity,crash}/**/*.test.ts')
+const shortFiles = find('{server,sdk,cli,mcp,examples,chaos}/**/*.test.ts', [
+  '**/payments/{adversity,crash}/**',
+])
 
-/** One more than the cores of the smallest machine: many tests wait for a block, a time-out or a browser. */
-const filesAtOnce = 3
+const times = readTimes()
+const plan = planTurns([...shortFiles, ...longFiles].map((name) => timed(name, times)))
+const files = choose()
+if (isList) process.exit()
 
-/** Half a minute or more each: in the gate they take turns. */
-const slow = [
-  '/test/containers.test.ts',
-  '/test/release.test.ts',
-  '/test/dashboard.test.ts',
-  '/page/hostile.test.ts',
-  '/docs/looks.test.ts',
-  '/evm/matrix.test.ts',
-  '/evm/idle-calls.test.ts',
-  '/test/mcp.test.ts',
-  '/crash/crash-points.test.ts',
-  '/crash/svm-crash-points.test.ts',
-  '/crash/refund-crash-points.test.ts',
-  '/adversity/liars.test.ts',
-  '/svm/liars.test.ts',
-  '/dev/dev.test.ts',
-  '/webhooks/receivers.test.ts',
-  '/console/hostile.test.ts',
-  '/http/raw-http.test.ts',
-  '/http/fuzz.test.ts',
-  '/webhooks/signature.test.ts',
-  '/commands/operator.test.ts',
-  '/directory/crash.test.ts',
-  '/docs/run.test.ts',
-  '/page/journeys.test.ts',
-  '/page/solana.test.ts',
-  '/page/no-script.test.ts',
-  '/page/ways.test.ts',
-  '/crash/reorgs.test.ts',
-  '/crash/rpc-faults.test.ts',
-  '/crash/takeover.test.ts',
-  '/console/every-screen.test.ts',
-  '/http/hostile-values.test.ts',
-  '/console/hostile-values.test.ts',
-  '/console/attacks.test.ts',
-]
-const slowTurns = 3
+/** Those asked for, or all; in the gate those whose turn it is, which are then printed. */
+function choose(): readonly string[] {
+  if (asked.length > 0) return asked
+  const mine = isLong ? longFiles : shortFiles
+  if (!isInGate()) {
+    if (isList) print(mine)
+    return mine
+  }
+  const commits = countCommits()
+  const due = chooseDue(plan, commits, listChanged()).filter(({ name }) => mine.includes(name))
+  const turn = `turn ${(commits % plan.turns.length) + 1} of ${plan.turns.length}`
+  const minutes = (secondsOf(due) / 60).toFixed(1)
+  const names = due.map(({ name }) => name).sort()
+  print([`${turn}: ${due.length} of ${mine.length} files, about ${minutes} minutes`, ...names])
+  return names
+}
 
-/** Load tests have the machine to themselves, one after the other. */
-const loadTurns = 2
+function print(lines: readonly string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`)
+}
 
 /**
  * The application and the workers of all tests have the rights of their roles. What PostgreSQL refused them is a missing
@@ -136,26 +134,19 @@ try {
           FARTHING_TEST_CLUSTER: cluster.url(''),
           // A third of the processor time of a test file's start is compiling what others have compiled before it.
           NODE_COMPILE_CACHE: join(folder, 'compile-cache'),
+          FARTHING_TEST_TURNS: `${plan.turns.length}`,
+          ...(process.argv.includes('--record') && { FARTHING_TEST_RECORD: '1' }),
         },
       },
     )
     tests = child
     return await new Promise<number>((resolve) => child.once('exit', (code) => resolve(code ?? 1)))
   }
-  const isLoad = (file: string) => file.includes('/load/')
-  const isDue = (file: string) => {
-    const place = slow.findIndex((end) => file.endsWith(end))
-    return asked.length > 0 || place === -1 || isTurn(place, slowTurns)
-  }
   status =
-    (await run(files.filter((file) => !isLoad(file) && isDue(file)).sort(), filesAtOnce)) ||
     (await run(
-      files
-        .filter(isLoad)
-        .sort()
-        .filter((_, place) => asked.length > 0 || isTurn(place, loadTurns)),
-      1,
-    ))
+      files.filter((file) => !isLoad(file)),
+      filesAtOnce,
+    )) || (await run(files.filter(isLoad), 1))
 } finally {
   await cluster.stop()
   const refusals = await findRefusals()

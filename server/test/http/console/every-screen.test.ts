@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { isTurn } from '../../support/turn.ts'
+import { isTurn } from '../../support/turns.ts'
 import { findFaults } from '../page/support/axe.ts'
 import { openBrowser } from '../page/support/browser.ts'
 import { openFurnished, openSignedIn, type Screen } from './support/furnished.ts'
@@ -15,8 +15,8 @@ const furnished = await openFurnished()
 const chromium = await openBrowser()
 const { app, owner, ops, screens, url } = furnished
 const routes = new Set(listRoutes(app).map(({ method, path }) => `${method} ${path}`))
-/** In the gate a quarter of the screens at a time, because each takes a second or two. */
-const turns = 4
+/** In the gate half of the screens at a time, because each takes a second or two. */
+const turns = 2
 const mine = screens.filter((_, place) => isTurn(place, turns))
 
 async function open(screen: Screen, page: Page): Promise<void> {

@@ -6,14 +6,11 @@ import { en as english } from '../../../src/http/console/texts/en.ts'
 import { setOperator } from '../../../src/members/operators.ts'
 import { listStoreMembers } from '../../../src/members/rows.ts'
 import { operator } from '../../support/operator.ts'
-import { isTurn } from '../../support/turn.ts'
 import { openBrowser } from '../page/support/browser.ts'
 import { inviteBy } from './support/console.ts'
 import { openDevice } from './support/device.ts'
 import { openFurnished } from './support/furnished.ts'
 
-/** In the gate one run in three: the store and its history alone take some seconds. */
-const isSkipped = !isTurn(0, 3)
 const tabsMax = 150
 
 /** Presses Tab until an element that matches has the focus. */
@@ -38,7 +35,7 @@ async function type(page: Page, selector: string, text: string): Promise<void> {
   await page.keyboard.type(text)
 }
 
-test('journeys by keyboard', { skip: isSkipped }, async (t) => {
+test('journeys by keyboard', async (t) => {
   const furnished = await openFurnished()
   const { url, store, owner, waiting, farthing } = furnished
   const { ctx } = farthing

@@ -7,18 +7,12 @@ import { insertSettler } from '../../../src/payments/settlers/rows.ts'
 import { fundedKey, openEvm } from '../../support/chain/evm.ts'
 import { newPayer, paymentHeader } from '../../support/chain/evm-payment.ts'
 import { openClient, startWork, untilReady } from '../../support/client.ts'
-import { isTurn } from '../../support/turn.ts'
 import { until } from '../../support/until.ts'
 import { giveWallets, openBrowser } from '../page/support/browser.ts'
 import { openConsole, openInvitedStore } from './support/console.ts'
 import { openDevice } from './support/device.ts'
 
-/** In the gate one run in three, in turn with the other journeys. */
-const isSkipped = !isTurn(2, 3)
-
-test('an owner refunds half with the wallet in the browser, then the rest, and a third time is refused in words', {
-  skip: isSkipped,
-}, async () => {
+test('an owner refunds half with the wallet in the browser, then the rest, and a third time is refused in words', async () => {
   const { url, store, payment, wallet, stranger, chain, payer, browser } = await openPaidShop()
   const { page, complaints } = await openDevice(browser)
   const signed = await giveWallets(page.context(), chain.url, [
