@@ -62,15 +62,15 @@ function requestMetrics(registers: Registry[]) {
       labelNames: ['code'],
       registers,
     }),
-    turns: new Gauge<'listener' | 'of' | 'state'>({
-      name: 'farthing_turns',
-      help: 'Changes by keys (listener api) and requests of members (console) that have their turn in this process, or wait because enough of their store or member have. Those that wait hold no connection to the database.',
+    fairQueue: new Gauge<'listener' | 'of' | 'state'>({
+      name: 'farthing_fair_queue',
+      help: 'Changes by keys (listener api) and requests of members (console) that are being handled in this process, or wait because enough of their store or member have. Those that wait hold no connection to the database.',
       labelNames: ['listener', 'of', 'state'],
       registers,
     }),
     shareRefusals: new Counter<'listener' | 'share'>({
       name: 'farthing_share_refusals_total',
-      help: 'Requests refused because their store or member had used up its share: of requests per second, of turns (too many waited already), or of changes per hour before a wallet is proven. The log names who.',
+      help: 'Requests refused because their store or member had used up its share: of requests per second, of places in its queue (too many waited already), or of changes per hour before a wallet is proven. The log names who.',
       labelNames: ['listener', 'share'],
       registers,
     }),

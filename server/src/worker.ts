@@ -3,12 +3,10 @@ import { cancelUndone } from './checkouts/cancel-undone.ts'
 import { expireCheckouts } from './checkouts/expire.ts'
 import { applyDecisions, forgetDecisions } from './checkouts/payments/apply-decisions.ts'
 import { deleteOver, firstPass } from './checkouts/retention/delete.ts'
-import { reviewCheckouts } from './checkouts/review.ts'
 import { countRollups } from './checkouts/rollups/count.ts'
 import { deleteOldAnswers } from './checkouts/rows.ts'
-import { updateStatus } from './checkouts/update-status.ts'
-import { readLoad } from './checkouts/use-rows.ts'
-import { openUses } from './checkouts/uses.ts'
+import { reviewCheckouts, updateStatus } from './checkouts/update-status.ts'
+import { openUses, readLoad } from './checkouts/uses.ts'
 import type { Context } from './context.ts'
 import type { Transaction } from './database/db.ts'
 import { runIfDue } from './database/schedule.ts'
@@ -55,13 +53,17 @@ export function startWorker(ctx: Context, signers: readonly AnySigner[] = []): W
 }
 
 export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
-  const turn = { after: '' }
-  const rollupTurn = { after: '' }
-  const refundTurn = { after: '' }
+  const numbering = { after: '' }
+  const counting = { after: '' }
+  const watching = { after: '' }
   const pass = firstPass()
   const deliverer = openDeliverer(ctx)
   return [
-    { name: 'assign-sequence', restMs: 100, run: async () => (await assignWaitingSequences(ctx, turn)) > 0 },
+    {
+      name: 'assign-sequence',
+      restMs: 100,
+      run: async () => (await assignWaitingSequences(ctx, numbering)) > 0,
+    },
     { name: 'deliver', restMs: 500, wakeOn: 'events', run: deliverer.step, release: deliverer.idle },
     scheduled(ctx, 'tidy-deliveries', 10, () => tidyDeliveries(ctx, ctx.now())),
     {
@@ -81,10 +83,10 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
       name: 'watch-refunds',
       restMs: 500,
       wakeOn: 'outcomes',
-      run: () => watchRefunds(ctx, refundTurn),
+      run: () => watchRefunds(ctx, watching),
     },
     { name: 'expire', restMs: 1_000, run: async () => (await expireCheckouts(ctx, ctx.now())) > 0 },
-    { name: 'count-rollups', restMs: 1_000, run: () => countRollups(ctx, rollupTurn) },
+    { name: 'count-rollups', restMs: 1_000, run: () => countRollups(ctx, counting) },
     { name: 'cancel-undone', restMs: 1_000, run: () => cancelUndone(ctx, ctx.now()) },
     ...sources
       .filter(({ setting }) => ctx.config[setting] !== '')

@@ -1,8 +1,10 @@
 import type { Context } from '../context.ts'
-import { firstIdAt } from '../ids.ts'
+import type { Transaction } from '../database/db.ts'
+import { type CheckoutId, firstIdAt, type StoreId } from '../ids.ts'
 import { scheduleCancellation, takeCancellation } from '../stores/undo.ts'
+import type { Checkout } from './checkout.ts'
 import { moveCheckouts } from './move.ts'
-import { lockOpenTo } from './rows.ts'
+import { type CheckoutRow, toCheckout } from './rows.ts'
 
 /** Keeps a transaction short when a backlog has built up. */
 const checkoutsPerRun = 200
@@ -27,4 +29,21 @@ export async function cancelUndone(ctx: Context, now: Date): Promise<boolean> {
     if (open.length < checkoutsPerRun) await scheduleCancellation(tx, changeId, againSeconds, searchMinutes)
     return true
   })
+}
+
+/** Locks open checkouts of a store that pay to an address, from the id `from` on, and skips those that another process holds. */
+async function lockOpenTo(
+  tx: Transaction,
+  storeId: StoreId,
+  address: string,
+  from: CheckoutId,
+  limit: number,
+): Promise<Checkout[]> {
+  const rows = await tx.query<CheckoutRow>(
+    `select * from checkouts c where c.store_id = $1 and c.status = 'OPEN' and c.id >= $3 and c.expires_at > clock()
+       and exists (select 1 from json_array_elements(c.options) o where o ->> 'payTo' = $2)
+     order by c.id limit $4 for update of c skip locked`,
+    [storeId, address, from, limit],
+  )
+  return rows.map(toCheckout)
 }

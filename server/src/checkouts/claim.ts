@@ -8,7 +8,7 @@ import type { Transfer } from '../payments/rail.ts'
 import { Problem } from '../problems.ts'
 import { arrow } from './checkout.ts'
 
-export type Claim = (claim: Omit<NewClaim, 'eventId'>) => Promise<boolean>
+export type ClaimPayment = (claim: Omit<NewClaim, 'eventId'>) => Promise<boolean>
 
 const batchRowsMax = 128
 const batchesInFlightMax = 2
@@ -18,7 +18,7 @@ const batchesInFlightMax = 2
  * claimed for the checkout until its fate is known. True if this call made the claim. False says only that it did not:
  * the caller must read the checkout again to learn why.
  */
-export function openClaim(ctx: Context): Claim {
+export function openClaim(ctx: Context): ClaimPayment {
   const joined = openBatcher<NewClaim, boolean>({
     run: async (batch) => {
       const claimed = await claimAuthorizations(ctx.db, batch, 'skip locked')

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { openBatcher } from '../database/batch.ts'
 import { isLockTimeout, type Transaction } from '../database/db.ts'
-import { openTurns } from '../database/turns.ts'
+import { openFairQueue } from '../database/fair-queue.ts'
 import { type CheckoutId, firstIdAt, newId } from '../ids.ts'
 import { type Decimal, parseDecimal, parsePrice } from '../money.ts'
 import { invalid, type Mistake, Problem } from '../problems.ts'
@@ -76,14 +76,14 @@ export function openCreateCheckout<Who extends Creator = Caller>(
   ctx: Context,
   { refresh }: { readonly refresh: (caller: Who) => Promise<Who> },
 ): CreateCheckoutVerb<Who> {
-  const turns = openTurns(aloneAtOnce, aloneWaitingMax)
-  const inTurn = ({ checkout }: NewCheckout) => ({ ...ctx, db: turns.of(ctx.db, checkout.storeId) })
+  const queue = openFairQueue(aloneAtOnce, aloneWaitingMax)
+  const queued = ({ checkout }: NewCheckout) => ({ ...ctx, db: queue.of(ctx.db, checkout.storeId) })
   const insert = openBatcher<NewCheckout, boolean>({
     run: async (batch) => {
       const made = await insertCheckouts(ctx.db, batch, batchLockTimeoutMs)
       return batch.map(({ checkout }) => made.has(checkout.id))
     },
-    runAlone: (row) => insertAlone(inTurn(row), row),
+    runAlone: (row) => insertAlone(queued(row), row),
     itemsMax: batchRowsMax,
     inFlightMax: batchesInFlightMax,
     furtherItemsMin: furtherRowsMin,
@@ -109,7 +109,7 @@ export function openCreateCheckout<Who extends Creator = Caller>(
           if (replay) return replay
         }
         crashPoint(ctx, 'create-before')
-        const isMade = store.isLimited ? await insertLimited(inTurn(draft), draft) : await insert(draft)
+        const isMade = store.isLimited ? await insertLimited(queued(draft), draft) : await insert(draft)
         crashPoint(ctx, 'create-after')
         if (isMade) return { id: draft.checkout.id, body: draft.answer, isReplay: false }
         const replay = await findReplay(ctx, store, idempotency)

@@ -1,7 +1,9 @@
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
+import type { Transaction } from '../database/db.ts'
+import type { Checkout } from './checkout.ts'
 import { moveCheckouts } from './move.ts'
-import { lockExpired } from './rows.ts'
+import { type CheckoutRow, toCheckout } from './rows.ts'
 
 /** Keeps a transaction short when a backlog has built up. */
 const checkoutsPerRun = 500
@@ -21,4 +23,25 @@ export async function expireCheckouts(ctx: Context, now: Date): Promise<number> 
   if (expired > 0) crashPoint(ctx, 'expire-after-commit')
   ctx.metrics.checkoutsExpired.inc(expired)
   return expired
+}
+
+/**
+ * Locks unpaid checkouts whose time has passed, and skips those that another process holds. If an amount is reserved
+ * for plain transfers, its chain must have been read up to the expiry; a chain that is no longer followed delays it by
+ * at most `followerPatienceHours`.
+ */
+async function lockExpired(
+  tx: Transaction,
+  limit: number,
+  followerPatienceHours: number,
+): Promise<Checkout[]> {
+  const rows = await tx.query<CheckoutRow>(
+    `select * from checkouts c where c.status = 'OPEN' and c.expires_at <= clock()
+       and not exists (select 1 from reserved_amounts r left join followers f on f.network = r.network
+         where r.checkout_id = c.id and coalesce(f.head_time, 'epoch') < c.expires_at
+           and c.expires_at > clock() - make_interval(hours => $2))
+     order by c.expires_at limit $1 for update of c skip locked`,
+    [limit, followerPatienceHours],
+  )
+  return rows.map(toCheckout)
 }

@@ -5,7 +5,6 @@ import { readFollower } from '../chains/rows.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
-import { openBatcher } from '../database/batch.ts'
 import { isId } from '../ids.ts'
 import { idOfNetwork } from '../networks.ts'
 import { toPayment } from '../payments/credits/credit.ts'
@@ -20,9 +19,9 @@ import { toTerms } from '../payments/terms.ts'
 import type { Outcomes } from '../payments/waits.ts'
 import { Problem } from '../problems.ts'
 import { type Checkout, toStoreWire } from './checkout.ts'
-import type { Claim } from './claim.ts'
+import type { ClaimPayment } from './claim.ts'
 import { describeCheckout } from './describe.ts'
-import { type PayQuestion, type PayView, readPayViews } from './pay-rows.ts'
+import type { PayView, ReadPayView } from './pay-view.ts'
 import {
   closedProblem,
   inProgress,
@@ -39,28 +38,13 @@ import {
 export type PayEngine = {
   readonly rails: Rails
   readonly view: ReadPayView
-  readonly claim: Claim
+  readonly claim: ClaimPayment
   readonly outcomes: Outcomes
   readonly readiness: Readiness
   readonly budgets: Budgets
   readonly places: Places
   /** Null if offers and receipts are not signed. */
   readonly issuer: Issuer | null
-}
-
-export type ReadPayView = (question: PayQuestion) => Promise<PayView | null>
-
-const viewsPerStatement = 128
-const viewStatementsMax = 2
-
-/** Reads of requests that arrive together share statements. */
-export function openPayViews({ db }: Context): ReadPayView {
-  return openBatcher<PayQuestion, PayView | null>({
-    run: (questions) => readPayViews(db, questions),
-    runAlone: async (question) => (await readPayViews(db, [question]))[0] ?? null,
-    itemsMax: viewsPerStatement,
-    inFlightMax: viewStatementsMax,
-  })
 }
 
 /** The answer to a request to pay. Refusals other than a 402 are thrown as Problems. */
@@ -82,7 +66,7 @@ type Refused = {
   readonly payer: string
 }
 
-export type PayRequest = {
+type PayRequest = {
   readonly resourceUrl: string
   readonly payment: ReadPayment
   /** The client's address, to slow it down after too many bad payments. */

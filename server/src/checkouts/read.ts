@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import type { Page, StoreCheckout } from '@farthing/sdk'
+import type { CheckoutStatus, Page, StoreCheckout } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Database } from '../database/db.ts'
-import { firstIdAt, isId, type StoreId } from '../ids.ts'
+import { type CheckoutId, firstIdAt, isId, type StoreId } from '../ids.ts'
+import { type CreditRow, creditFromJson, creditJson, type RawCredit } from '../payments/credits/credit.ts'
 import { invalid, type Mistake, Problem } from '../problems.ts'
 import { parseCurrency } from '../rates/iso4217.ts'
 import { refundFacts } from '../refunds/read.ts'
@@ -10,14 +11,31 @@ import { listByCheckouts } from '../refunds/rows.ts'
 import { checkText } from '../stores/check-text.ts'
 import { type Checkout, orderIdBytesMax, toStoreWire } from './checkout.ts'
 import {
-  type CheckoutFilter,
-  type CheckoutRange,
-  listWithReceived as listReceivedRows,
-  listCheckouts as listRows,
-  noCheckoutFilter,
-  type ReceivedRow,
-} from './list-rows.ts'
-import { readCheckout as readRow, type StoreRow } from './rows.ts'
+  type CheckoutRow,
+  readCheckout as readRow,
+  type StoreColumns,
+  type StoreRow,
+  storeColumns,
+  toCheckout,
+  toStoreRow,
+} from './rows.ts'
+
+type CheckoutFilter = {
+  readonly status: string | null
+  readonly orderId: string | null
+  readonly priceCurrency: string | null
+  /** Decimals in the price's currency. */
+  readonly minPrice: string | null
+  readonly maxPrice: string | null
+}
+
+const noCheckoutFilter: CheckoutFilter = {
+  status: null,
+  orderId: null,
+  priceCurrency: null,
+  minPrice: null,
+  maxPrice: null,
+}
 
 export async function readCheckout(
   ctx: Context,
@@ -48,15 +66,14 @@ const foundMax = 5
 export async function findUnpaid(ctx: Context, storeId: StoreId, text: string): Promise<Checkout[]> {
   if (checkText('', text, orderIdBytesMax).length > 0) return []
   const byId = isId('ch', text) ? await readRow(ctx.db, storeId, text) : null
-  const { rows } = byId
-    ? { rows: [byId] }
-    : await listRows(
-        ctx.db,
-        storeId,
-        { ...noCheckoutFilter, orderId: text },
-        { from: 'ch_', before: 'ch~', limit: foundMax },
-      )
-  return rows.map(({ checkout }) => checkout).filter(({ status }) => status !== 'COMPLETED')
+  const checkouts = byId ? [byId.checkout] : await listByOrder(ctx, storeId, text)
+  return checkouts.filter(({ status }) => status !== 'COMPLETED')
+}
+
+async function listByOrder(ctx: Context, storeId: StoreId, orderId: string): Promise<Checkout[]> {
+  const filter = { ...noCheckoutFilter, orderId }
+  const range = { from: 'ch_', before: 'ch~', limit: foundMax }
+  return (await readRows<CheckoutRow>(ctx.db, storeId, filter, range, 'c.*')).found.map(toCheckout)
 }
 
 export type CheckoutQuery = Partial<CheckoutFilter> & {
@@ -75,8 +92,8 @@ export async function listCheckouts(
   storeId: StoreId,
   query: CheckoutQuery,
 ): Promise<Page<StoreCheckout>> {
-  const { data, nextCursor } = await readPage(ctx, storeId, query, listRows)
-  return { data: await withRefunds(ctx, data), nextCursor }
+  const { data, nextCursor } = await readPage<StoreColumns>(ctx, storeId, query, storeColumns)
+  return { data: await withRefunds(ctx, data.map(toStoreRow)), nextCursor }
 }
 
 /** The same list with the money that came for each. */
@@ -85,19 +102,25 @@ export async function listWithReceived(
   storeId: StoreId,
   query: CheckoutQuery,
 ): Promise<Page<ReceivedRow>> {
-  return await readPage(ctx, storeId, query, listReceivedRows)
+  const { data, nextCursor } = await readPage<CheckoutRow & { received: RawCredit[] | null }>(
+    ctx,
+    storeId,
+    query,
+    `c.*, (select json_agg(r.credit) from (select ${creditJson('k')} as credit from credits k
+       where k.checkout_id = c.id and k.orphaned_at is null limit ${receivedMax}) r) as received`,
+  )
+  const rows = data.map((row) => ({
+    checkout: toCheckout(row),
+    received: (row.received ?? []).map(creditFromJson),
+  }))
+  return { data: rows, nextCursor }
 }
 
-async function readPage<Row extends { readonly checkout: Checkout }>(
+async function readPage<Row extends { readonly id: CheckoutId }>(
   ctx: Context,
   storeId: StoreId,
   { createdFrom, createdBefore, cursor = null, limit, ...given }: CheckoutQuery,
-  list: (
-    db: Database,
-    storeId: StoreId,
-    filter: CheckoutFilter,
-    range: CheckoutRange,
-  ) => Promise<{ readonly rows: Row[]; readonly endedAt: string | null }>,
+  columns: string,
 ): Promise<Page<Row>> {
   const filter = { ...noCheckoutFilter, ...given }
   if (cursor !== null && !isId('ch', cursor)) {
@@ -111,21 +134,20 @@ async function readPage<Row extends { readonly checkout: Checkout }>(
   if (mistakes.length > 0) throw invalid(...mistakes)
   const { cell } = ctx.config
   const end = createdBefore ? firstIdAt('ch', cell, createdBefore) : 'ch~'
-  const { rows, endedAt } = await list(
+  const range = {
+    from: createdFrom ? firstIdAt('ch', cell, createdFrom) : 'ch_',
+    before: cursor !== null && cursor < end ? cursor : end,
+    limit: limit + 1,
+  }
+  const { found, endedAt } = await readRows<Row>(
     ctx.db,
     storeId,
     { ...filter, priceCurrency },
-    {
-      from: createdFrom ? firstIdAt('ch', cell, createdFrom) : 'ch_',
-      before: cursor !== null && cursor < end ? cursor : end,
-      limit: limit + 1,
-    },
+    range,
+    columns,
   )
-  const page = rows.slice(0, limit)
-  return {
-    data: page,
-    nextCursor: rows.length > limit ? (page.at(-1)?.checkout.id ?? null) : endedAt,
-  }
+  const data = found.slice(0, limit)
+  return { data, nextCursor: found.length > limit ? (data.at(-1)?.id ?? null) : endedAt }
 }
 
 /** Prices in different currencies cannot be compared. */
@@ -133,4 +155,101 @@ function checkPrices(filter: CheckoutFilter, parsed: string | null): Mistake[] {
   const hasPrice = filter.minPrice !== null || filter.maxPrice !== null
   if (parsed !== null || (filter.priceCurrency === null && !hasPrice)) return []
   return [{ pointer: 'priceCurrency', code: 'currency', detail: 'Must be an ISO 4217 code, such as USD.' }]
+}
+
+/** More than one is rare; what comes after these is on the checkout's own screen. */
+const receivedMax = 5
+
+/** A checkout, and some of the money that came for it. */
+export type ReceivedRow = { readonly checkout: Checkout; readonly received: readonly CreditRow[] }
+
+/**
+ * SQL for the list of a store's checkouts, newest first, in the order of an index. No index knows prices: with a price
+ * in the filter a page looks through the next `windowRows` checkouts and ends there, even if it is short.
+ */
+const windowRows = 150
+
+type CheckoutRange = {
+  readonly from: string
+  readonly before: string
+  readonly limit: number
+}
+
+async function readRows<Row extends { readonly id: CheckoutId }>(
+  db: Database,
+  storeId: StoreId,
+  filter: CheckoutFilter,
+  { from, before, limit }: CheckoutRange,
+  columns: string,
+): Promise<{ readonly found: Row[]; readonly endedAt: CheckoutId | null }> {
+  // Each combination of filters is a separate statement, so that each is planned for the right index.
+  const { orderId, status, priceCurrency, minPrice, maxPrice } = filter
+  const indexed = ['c.store_id = $1', 'c.id >= $2', 'c.id < $3']
+  const values: unknown[] = [storeId, from, before, limit]
+  if (orderId !== null) indexed.push(`c.order_id = $${values.push(orderId)}`)
+  if (status !== null) {
+    const isStatus = `c.status = $${values.push(status)}`
+    // An order has few checkouts, a status may have millions: "is true" keeps the planner off the status index.
+    indexed.push(orderId === null ? isStatus : `(${isStatus}) is true`)
+  }
+  const others = [
+    ...(priceCurrency === null ? [] : [`c.price_currency = $${values.push(priceCurrency)}`]),
+    ...(minPrice === null ? [] : [`c.price_amount::numeric >= $${values.push(minPrice)}::numeric`]),
+    ...(maxPrice === null ? [] : [`c.price_amount::numeric <= $${values.push(maxPrice)}::numeric`]),
+  ]
+  const sql =
+    others.length === 0
+      ? `select ${columns}, true as matches, false as is_end from checkouts c
+         where ${indexed.join(' and ')} order by c.id desc limit $4`
+      : `select ${columns}, ${others.join(' and ')} as matches, c.place = ${windowRows} as is_end from (
+           select c.*, row_number() over (order by c.id desc) as place from checkouts c
+           where ${indexed.join(' and ')} order by c.id desc limit ${windowRows}
+         ) c where (${others.join(' and ')}) or c.place = ${windowRows} order by c.id desc limit $4`
+  const found = await db.query<Row & { matches: boolean; is_end: boolean }>(sql, values)
+  return {
+    found: found.filter(({ matches }) => matches),
+    endedAt: found.find(({ is_end }) => is_end)?.id ?? null,
+  }
+}
+
+/** Those of a store among these, by id. */
+export async function readCheckouts(
+  db: Database,
+  storeId: StoreId,
+  ids: readonly string[],
+): Promise<Map<string, Checkout>> {
+  const rows = await db.query<CheckoutRow>(
+    'select * from checkouts where id = any($2) and (store_id = $1) is true',
+    [storeId, ids],
+  )
+  return new Map(rows.map((row) => [row.id, toCheckout(row)]))
+}
+
+/** What one line about a checkout says. */
+export type Summary = {
+  readonly id: CheckoutId
+  readonly orderId: string
+  readonly priceAmount: string
+  readonly priceCurrency: string
+  readonly status: CheckoutStatus
+  readonly createdAt: Date
+}
+
+/** These checkouts of the store, and the newest that are being paid. */
+export async function listSummaries(
+  db: Database,
+  storeId: StoreId,
+  ids: readonly string[],
+  processingMax: number,
+): Promise<Summary[]> {
+  return await db.query<Summary>(
+    `select c.id, c.order_id as "orderId", c.price_amount as "priceAmount", c.price_currency as "priceCurrency",
+       c.status, c.created_at as "createdAt"
+     from (
+       select id from unnest($2::text[]) as id
+       union
+       (select id from checkouts where store_id = $1 and status = 'PROCESSING' order by id desc limit $3)
+     ) wanted join checkouts c on c.id = wanted.id where c.store_id = $1`,
+    [storeId, ids, processingMax],
+  )
 }

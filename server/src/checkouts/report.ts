@@ -2,11 +2,23 @@ import type { Disposition } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { idOfNetwork } from '../networks.ts'
-import { finalityOf } from '../payments/credits/credit.ts'
+import { type CreditRow, finalityOf } from '../payments/credits/credit.ts'
 import { safeSentence } from '../payments/credits/finality.ts'
 import type { Announcement } from '../payments/credits/rows.ts'
 import type { Checkout } from './checkout.ts'
-import type { FactCredit } from './status-rows.ts'
+
+/** A credit, and what is new about it since the transaction that reads it began. */
+export type FactCredit = CreditRow & {
+  readonly isNew: boolean
+  readonly isNewlySafe: boolean
+  /** When its authorization was claimed; null if it was not paid by a claim. */
+  readonly claimedAt: Date | null
+  /** Whether a refund of it counts. */
+  readonly isRefunded: boolean
+  /** With its transaction, what the chain knows it by: its nonce, or null and its position among equal transfers. */
+  readonly nonce: string | null
+  readonly position: number
+}
 
 /** A checkout that was just evaluated: its status before and after, and its credits with what is said about each. */
 export type Reported = {

@@ -39,7 +39,7 @@ export type NewCheckout = {
   readonly answer: string
 }
 
-export type StoredAnswer = {
+type StoredAnswer = {
   readonly resourceId: CheckoutId
   readonly bodyHash: string
   readonly body: string
@@ -242,44 +242,6 @@ export async function readCheckout(
   return row ? toStoreRow(row) : null
 }
 
-/**
- * Locks unpaid checkouts whose time has passed, and skips those that another process holds. If an amount is reserved
- * for plain transfers, its chain must have been read up to the expiry; a chain that is no longer followed delays it by
- * at most `followerPatienceHours`.
- */
-export async function lockExpired(
-  tx: Transaction,
-  limit: number,
-  followerPatienceHours: number,
-): Promise<Checkout[]> {
-  const rows = await tx.query<CheckoutRow>(
-    `select * from checkouts c where c.status = 'OPEN' and c.expires_at <= clock()
-       and not exists (select 1 from reserved_amounts r left join followers f on f.network = r.network
-         where r.checkout_id = c.id and coalesce(f.head_time, 'epoch') < c.expires_at
-           and c.expires_at > clock() - make_interval(hours => $2))
-     order by c.expires_at limit $1 for update of c skip locked`,
-    [limit, followerPatienceHours],
-  )
-  return rows.map(toCheckout)
-}
-
-/** Locks open checkouts of a store that pay to an address, from the id `from` on, and skips those that another process holds. */
-export async function lockOpenTo(
-  tx: Transaction,
-  storeId: StoreId,
-  address: string,
-  from: CheckoutId,
-  limit: number,
-): Promise<Checkout[]> {
-  const rows = await tx.query<CheckoutRow>(
-    `select * from checkouts c where c.store_id = $1 and c.status = 'OPEN' and c.id >= $3 and c.expires_at > clock()
-       and exists (select 1 from json_array_elements(c.options) o where o ->> 'payTo' = $2)
-     order by c.id limit $4 for update of c skip locked`,
-    [storeId, address, from, limit],
-  )
-  return rows.map(toCheckout)
-}
-
 export async function lockCheckout(
   tx: Transaction,
   storeId: StoreId,
@@ -293,7 +255,7 @@ export async function lockCheckout(
 }
 
 /** One change to a checkout whose row the caller has locked: the new status and version, and the event for it. */
-export type Move = {
+type Move = {
   readonly checkout: Checkout
   readonly type: EventType
   readonly eventId: string
@@ -332,6 +294,12 @@ export async function writeMoves(tx: Transaction, moves: readonly Move[]): Promi
     ],
   )
   return row?.moved ?? 0
+}
+
+/** Marks checkouts whose pages have something new to show. */
+export async function notePagesChanged(tx: Transaction, checkoutIds: readonly string[]): Promise<void> {
+  if (checkoutIds.length === 0) return
+  await tx.query('update checkouts set page_version = page_version + 1 where id = any($1)', [checkoutIds])
 }
 
 /**

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { CheckoutPayment, Disposition, RefundWay } from '@farthing/sdk'
 import { toShown } from '../chains/families.ts'
 import type { Context } from '../context.ts'
+import type { Database } from '../database/db.ts'
 import { isId } from '../ids.ts'
 import { creditFromJson, creditJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
 import type { Store } from '../stores/store.ts'
@@ -227,4 +228,28 @@ export function digestOf({ checkout, isPastExpiry, payment, ...view }: CheckoutV
     view.notes,
   ]
   return createHash('sha256').update(JSON.stringify(shown)).digest('base64url').slice(0, 16)
+}
+
+/**
+ * Finds which of these checkouts have something new for their pages, with the stamps to compare next time. A stamp
+ * changes whenever the page would: it holds the versions, whether the time has passed, whether a payment was sent, and,
+ * once the checkout is over, what became of refunds. While it can be paid, pages learn of those when they are looked at.
+ */
+export async function findChangedPages(
+  db: Database,
+  watched: readonly { readonly checkoutId: string; readonly stamp: string }[],
+): Promise<{ checkoutId: string; stamp: string }[]> {
+  return await db.query<{ checkoutId: string; stamp: string }>(
+    `select id as "checkoutId", stamp from (
+       select c.id, i.stamp as before, concat_ws('.', c.version, c.page_version, case c.status
+         when 'OPEN' then (c.expires_at <= clock())::text
+         when 'PROCESSING' then exists (select 1 from authorizations a where a.checkout_id = c.id and a.state = 'sent'
+           offset 0)::text
+         else (select sum(f.version)::text from refunds f where f.checkout_id = c.id)
+         end) as stamp
+       from unnest($1::text[], $2::text[]) as i (id, stamp)
+       cross join lateral (select * from checkouts c where c.id = i.id offset 0) c
+     ) now where stamp <> before`,
+    [watched.map(({ checkoutId }) => checkoutId), watched.map(({ stamp }) => stamp)],
+  )
 }

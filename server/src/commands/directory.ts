@@ -1,6 +1,5 @@
 import { parseWalletAddress, toStoredAnywhere } from '../chains/families.ts'
-import { readLoad } from '../checkouts/use-rows.ts'
-import { openUses } from '../checkouts/uses.ts'
+import { openUses, readLoad } from '../checkouts/uses.ts'
 import type { Context } from '../context.ts'
 import { adopt, checkDirectory, migrateDirectory } from '../directory/adopt.ts'
 import { declareRestored, removeCell, writeTakesStores } from '../directory/cells.ts'

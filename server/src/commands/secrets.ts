@@ -1,6 +1,5 @@
 import type { Context } from '../context.ts'
-import { countByKey } from '../events/webhooks/endpoint-rows.ts'
-import { resealEndpoints } from '../events/webhooks/reseal.ts'
+import { countByKey, resealEndpoints } from '../events/webhooks/reseal.ts'
 import { resealMails } from '../mails/reseal.ts'
 import { createKeyFile, readSecretsKeys } from '../secrets/key-file.ts'
 import { UsageError } from './usage.ts'

@@ -5,7 +5,7 @@ import type { Channel, WakeUps } from './wake.ts'
  * on a timer in case a wake-up was lost. It never runs twice at once: if it is requested while it runs, it runs once
  * more afterwards, because the change may have come too late for the current run.
  */
-export type Poll = {
+type Poll = {
   /** Starts listening. Nothing runs before that. */
   begin(): void
   ask(): void

@@ -1,8 +1,8 @@
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
-import { sqlState } from '../database/db.ts'
+import { type Database, sqlState, type Transaction } from '../database/db.ts'
 import type { StoreId } from '../ids.ts'
-import { assignSequences, lockCounters, storesWithUnsequenced } from './rows.ts'
+import { securityHours, securityTypes } from './security.ts'
 
 /**
  * Gives committed events their place in their store's log: 1, 2, 3 … without gaps.
@@ -37,7 +37,7 @@ class CounterBehindError extends Error {
 
 type Held = { readonly until: number; readonly restMs: number }
 
-export type Turn = {
+export type NumberingPass = {
   /** Where the last run stopped. The next one continues there, so that no store waits for all stores with lower ids. */
   after: string
   /** Stores whose events could not be numbered. Each process finds this out for itself. */
@@ -45,13 +45,16 @@ export type Turn = {
 }
 
 /** Numbers the waiting events and creates their deliveries. Returns how many events were numbered. */
-export async function assignWaitingSequences(ctx: Context, turn: Turn = { after: '' }): Promise<number> {
-  turn.held ??= new Map()
-  const { held } = turn
-  const behind = await storesWithUnsequenced(ctx.db, turn.after, storesPerRun)
+export async function assignWaitingSequences(
+  ctx: Context,
+  pass: NumberingPass = { after: '' },
+): Promise<number> {
+  pass.held ??= new Map()
+  const { held } = pass
+  const behind = await storesWithUnsequenced(ctx.db, pass.after, storesPerRun)
   const waiting =
-    behind.length > 0 || turn.after === '' ? behind : await storesWithUnsequenced(ctx.db, '', storesPerRun)
-  turn.after = (waiting.length === storesPerRun && waiting.at(-1)) || ''
+    behind.length > 0 || pass.after === '' ? behind : await storesWithUnsequenced(ctx.db, '', storesPerRun)
+  pass.after = (waiting.length === storesPerRun && waiting.at(-1)) || ''
   const now = ctx.now().getTime()
   const due = [...held].filter(([, { until }]) => until <= now).map(([storeId]) => storeId)
   const together = waiting.filter((storeId) => !held.has(storeId))
@@ -132,4 +135,88 @@ async function assign(ctx: Context, storeIds: readonly StoreId[]): Promise<numbe
     crashPoint(ctx, 'sequence-before-commit')
     return numbered
   })
+}
+
+/** Stores with events that wait for their number, ordered by id, starting after a given store. */
+async function storesWithUnsequenced(db: Database, after: string, limit: number): Promise<StoreId[]> {
+  // Walks the index from store to store: the cost depends on the number of stores, not of waiting events.
+  const rows = await db.query<{ store_id: StoreId }>(
+    `with recursive waiting as (
+       (select store_id from events where sequence is null and store_id > $2 order by store_id limit 1)
+       union all
+       select (select e.store_id from events e where e.sequence is null and e.store_id > w.store_id
+               order by e.store_id limit 1)
+       from waiting w where w.store_id is not null
+     )
+     select store_id from waiting where store_id is not null limit $1`,
+    [limit, after],
+  )
+  return rows.map(({ store_id }) => store_id)
+}
+
+/**
+ * Locks the counters that no other process holds. Until we commit, only we can number their events. Deleted events are
+ * under no unique index that would refuse their numbers a second time, so it is said here who is behind them.
+ */
+async function lockCounters(
+  tx: Transaction,
+  storeIds: readonly StoreId[],
+): Promise<{ readonly storeId: StoreId; readonly isBehindDeleted: boolean }[]> {
+  return await tx.query<{ storeId: StoreId; isBehindDeleted: boolean }>(
+    `select c.store_id as "storeId", coalesce(c.last_sequence < l.last_sequence, false) as "isBehindDeleted"
+     from event_counters c left join truncated_logs l on l.store_id = c.store_id
+     where c.store_id = any($1) order by c.store_id for update of c skip locked`,
+    [storeIds],
+  )
+}
+
+/**
+ * Numbers the oldest waiting events of the locked stores, continuing from each store's counter, and creates their
+ * deliveries: to enabled endpoints that subscribe to them, or to all (see security.ts). A delivery's id is its event's cell and time, followed by a hash of both ids. The endpoint's row is
+ * updated even if it is already due: this waits for a process that is taking deliveries with that row locked, so that
+ * it cannot mark the endpoint as idle without having seen these.
+ */
+async function assignSequences(
+  tx: Transaction,
+  storeIds: readonly StoreId[],
+  perStoreLimit: number,
+): Promise<number> {
+  const [row] = await tx.query<{ assigned: number }>(
+    `with numbered as (
+       select e.id, e.store_id, c.last_sequence + e.place as sequence
+       from event_counters c
+       cross join lateral (
+         select id, store_id, row_number() over (order by position) as place
+         from (select id, store_id, position from events
+               where store_id = c.store_id and sequence is null
+               order by position limit $2) waiting
+       ) e
+       where c.store_id = any($1)
+     ), assigned as (
+       update events set sequence = numbered.sequence from numbered where events.id = numbered.id
+       returning events.id, events.store_id, events.sequence, events.type, events.data
+     ), addressed as (
+       insert into deliveries (id, store_id, endpoint_id, event_id, sequence, run_at, is_security)
+       select 'dlv_' || substr(a.id, 5, 12) || substr(md5(w.id || a.id), 1, 16), a.store_id, w.id, a.id, a.sequence,
+              clock(), a.type = any($3)
+       from assigned a join webhook_endpoints w on w.store_id = a.store_id
+       where case
+         when a.type = any($3) then (w.deleted_at is null or w.deleted_at > clock() - make_interval(hours => $4))
+           and w.secrets <> '[]' and (a.type <> 'webhook_endpoint.created' or a.data->'webhookEndpoint'->>'id' <> w.id)
+         when w.disabled_at is not null then false
+         when a.type = 'webhook_endpoint.test' then a.data->'webhookEndpoint'->>'id' = w.id
+         else w.types = '{}' or a.type = any(w.types) end
+       returning endpoint_id
+     ), due as (
+       update webhook_endpoints set due_at = least(due_at, clock())
+       where id in (select endpoint_id from addressed)
+     ), counted as (
+       update event_counters c set last_sequence = a.last_sequence
+       from (select store_id, max(sequence) as last_sequence from assigned group by store_id) a
+       where c.store_id = a.store_id
+     )
+     select count(*)::int as assigned from assigned`,
+    [storeIds, perStoreLimit, securityTypes, securityHours],
+  )
+  return row?.assigned ?? 0
 }

@@ -1,5 +1,7 @@
 import type { Context } from '../context.ts'
-import { listCountersBehind, measureUnnumbered } from './rows.ts'
+import type { Database } from '../database/db.ts'
+import type { StoreId } from '../ids.ts'
+import { measureUnnumbered } from './rows.ts'
 
 /** Numbering takes a tenth of a second. */
 const unnumberedMsMax = 60_000
@@ -28,4 +30,24 @@ export async function findStandstill(
       fix: 'Check that work is running. If its log says that events cannot be numbered, see docs/runbook.md#farthingeventlogheld.',
     },
   ]
+}
+
+/** Stores whose counter is behind the numbers that their events have: the next number would be given twice. */
+async function listCountersBehind(
+  db: Database,
+  limit: number,
+): Promise<{ readonly storeId: StoreId; readonly last: bigint; readonly highest: bigint }[]> {
+  const rows = await db.query<{ store_id: StoreId; last_sequence: string; highest: string }>(
+    `select c.store_id, c.last_sequence, e.highest from event_counters c
+     cross join lateral (select greatest(
+       (select max(sequence) from events where store_id = c.store_id),
+       (select last_sequence from truncated_logs where store_id = c.store_id)) as highest) e
+     where e.highest > c.last_sequence order by c.store_id limit $1`,
+    [limit],
+  )
+  return rows.map((row) => ({
+    storeId: row.store_id,
+    last: BigInt(row.last_sequence),
+    highest: BigInt(row.highest),
+  }))
 }

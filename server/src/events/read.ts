@@ -1,9 +1,10 @@
 import type { Event, EventPage } from '@farthing/sdk'
 import type { Context } from '../context.ts'
+import type { Database } from '../database/db.ts'
 import { isId, type StoreId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
 import { toSafeNumber } from '../safe-number.ts'
-import { type EventRow, type LogEnd, listEvents, readLogEnd } from './rows.ts'
+import { columns, type EventRow, type LogEnd, readLogEnd } from './rows.ts'
 
 /** `type` may also be all that begin alike, such as `wallet.*`; `actor` is the id of a key, member or operator. */
 export type EventFilter = {
@@ -94,4 +95,102 @@ export function eventToWire(row: EventRow): Event {
     actor: row.actor,
     data: row.data,
   }
+}
+
+/**
+ * Events looked through per page where a filter may match few of them. Each may lie on a page of its own in PostgreSQL,
+ * so this is what one look costs there at most, beside a few pages of the index.
+ */
+export const lookedMax = 250
+
+/** Newest first. */
+export type LookedBack = {
+  readonly epoch: number
+  readonly events: readonly Event[]
+  /** The stretch of the log that was looked through, both included. */
+  readonly from: bigint
+  readonly to: bigint
+  /** Look on with it as `to`; null at the beginning of the log. */
+  readonly next: bigint | null
+}
+
+/** `isByActor`: only what a key, a member or an operator caused. */
+type BackFilter = EventFilter & { readonly isByActor: boolean }
+
+/** Reads a store's log backwards from an event. */
+export async function lookBack(
+  ctx: Context,
+  storeId: StoreId,
+  filter: BackFilter,
+  page: { readonly to: bigint | null; readonly limit: number },
+): Promise<LookedBack> {
+  const { epoch, last } = await readLogEnd(ctx.db, storeId)
+  const to = page.to === null || page.to > last ? last : page.to
+  const isFiltered = filter.type !== null || filter.actor !== null || filter.isByActor
+  // A checkout has few events, which an index finds.
+  const isShort = filter.checkoutId !== null
+  const reach = isShort ? to : BigInt(isFiltered ? lookedMax : page.limit)
+  const start = to - reach + 1n
+  const from = start > 1n ? start : 1n
+  const rows = await listEventsBack(ctx.db, storeId, { ...filter, from, to, limit: page.limit })
+  const events = rows.map(eventToWire)
+  const oldest = events.length === page.limit ? BigInt(events.at(-1)?.sequence ?? 1) : from
+  return { epoch, events, from: oldest, to, next: oldest > 1n ? oldest - 1n : null }
+}
+
+/**
+ * Events after a sequence, oldest first. `truncated` is the number up to which some may have been deleted, read together
+ * with them: asked before, it might rise in between, and events would be missed.
+ */
+async function listEvents(
+  db: Database,
+  storeId: StoreId,
+  page: EventFilter & { after: bigint; last: bigint; limit: number },
+): Promise<{ readonly rows: EventRow[]; readonly truncated: bigint }> {
+  const values: unknown[] = [storeId, page.after.toString(), page.limit, page.last.toString()]
+  const where = conditionsOf(page, 'sequence > $2 and sequence <= $4', values)
+  const rows = await db.query<EventRow & { truncated: string | null }>(
+    `select e.*, l.truncated from (
+       select (select last_sequence from truncated_logs where store_id = $1) as truncated
+     ) l left join lateral (
+       select ${columns} from events where ${where} order by sequence limit $3
+     ) e on true`,
+    values,
+  )
+  return {
+    rows: rows.filter(({ id }) => id !== null).map(({ truncated: _, ...row }) => row),
+    truncated: BigInt(rows[0]?.truncated ?? '0'),
+  }
+}
+
+/** Newest first: the events of a store from one sequence to another, both included. */
+async function listEventsBack(
+  db: Database,
+  storeId: StoreId,
+  page: BackFilter & { from: bigint; to: bigint; limit: number },
+): Promise<EventRow[]> {
+  const values: unknown[] = [storeId, page.from.toString(), page.limit, page.to.toString()]
+  const where = conditionsOf(page, 'sequence >= $2 and sequence <= $4', values)
+  return await db.query<EventRow>(
+    `select ${columns} from events where ${where} order by sequence desc limit $3`,
+    values,
+  )
+}
+
+/** SQL: the events of a store that a filter lets through, within a range of sequences. */
+function conditionsOf(
+  filter: EventFilter & { isByActor?: boolean },
+  range: string,
+  values: unknown[],
+): string {
+  const { type, checkoutId, actor, isByActor = false } = filter
+  // Each combination of filters is a separate statement: a single one for all would sort a store's whole log.
+  // A checkout has few events, a log may have millions: "is true" keeps the planner off the index by sequence.
+  const conditions = ['store_id = $1', checkoutId === null ? range : `(${range}) is true`]
+  if (checkoutId !== null) conditions.push(`checkout_id = $${values.push(checkoutId)}`)
+  if (actor !== null) conditions.push(`actor ->> 'id' = $${values.push(actor)}`)
+  if (isByActor) conditions.push('actor is not null')
+  if (type?.endsWith('.*')) conditions.push(`starts_with(type, $${values.push(type.slice(0, -1))})`)
+  else if (type !== null) conditions.push(`type = $${values.push(type)}`)
+  return conditions.join(' and ')
 }

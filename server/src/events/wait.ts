@@ -1,13 +1,12 @@
 import type { Context } from '../context.ts'
-import { openPoll } from '../database/poll.ts'
+import { openWaiters } from '../database/waiters.ts'
 import type { StoreId } from '../ids.ts'
 import { Problem } from '../problems.ts'
-import { lastSequences } from './rows.ts'
+import { readLastSequences } from './rows.ts'
 
 /**
- * Waits for a store's log to grow. All waiters in this process share one query: after a wake-up, and twice per second
- * in case one was lost, it reads the counters of all stores that have waiters. Whoever wants to wait takes a place
- * first and keeps it to the end, so that nobody finds out half-way that waiting is not possible.
+ * Waits for a store's log to grow. A caller takes a place before it waits and keeps it to the end, so that it learns at
+ * the start whether it can wait.
  */
 export type EventWaits = {
   /** Takes a place. Throws a Problem if none is free. */
@@ -31,46 +30,22 @@ const placesPerStoreMax = 100
 /** A long poll frees its place after at most 30 s, so with a hundred of them one is free within about this time. */
 const retryAfterSeconds = 5
 
-type Waiter = { readonly after: bigint; readonly resolve: () => void }
-
 export function openEventWaits(ctx: Context): EventWaits {
   const taken = new Map<StoreId, number>()
-  const waiting = new Map<StoreId, Set<Waiter>>()
   let places = 0
   let isClosed = false
-
-  const shared = openPoll(ctx.db.wakeUps, {
+  const waiters = openWaiters<{ readonly storeId: StoreId; readonly after: bigint }, true>(ctx.db.wakeUps, {
     channel: 'events',
     everyMs: pollMs,
     now: ctx.now,
-    isNeeded: () => waiting.size > 0,
-    async poll() {
-      for (const { storeId, last } of await lastSequences(ctx.db, [...waiting.keys()]))
-        for (const waiter of waiting.get(storeId) ?? []) if (last > waiter.after) waiter.resolve()
+    async find(waiting) {
+      const ends = await readLastSequences(ctx.db, [...new Set(waiting.map(({ storeId }) => storeId))])
+      return waiting.map(({ storeId, after }) => (ends.get(storeId) ?? 0n) > after || null)
     },
-    // If the failure lasts, waiters notice it when they read the log themselves.
+    // If the failure lasts, the callers notice it when they read the log themselves.
     onError: (error) =>
       ctx.log.warn({ err: error }, 'could not check event logs for new events; retrying within 500 ms'),
   })
-
-  async function wait(storeId: StoreId, after: bigint, timeoutMs: number, gone: AbortSignal): Promise<void> {
-    if (gone.aborted || isClosed) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const waiter = { after, resolve }
-    const mine = waiting.get(storeId) ?? new Set()
-    waiting.set(storeId, mine.add(waiter))
-    shared.begin()
-    const timeout = setTimeout(resolve, timeoutMs)
-    const onGone = () => resolve()
-    gone.addEventListener('abort', onGone, { once: true })
-    // Events numbered since the caller's read have already sent their wake-up, so check once now.
-    shared.ask()
-    await promise
-    clearTimeout(timeout)
-    gone.removeEventListener('abort', onGone)
-    mine.delete(waiter)
-    if (mine.size === 0 && waiting.get(storeId) === mine) waiting.delete(storeId)
-  }
 
   return {
     get isClosed() {
@@ -91,7 +66,9 @@ export function openEventWaits(ctx: Context): EventWaits {
       places++
       let isLeft = false
       return {
-        until: (after, timeoutMs, gone) => wait(storeId, after, timeoutMs, gone),
+        async until(after, timeoutMs, gone) {
+          await waiters.wait({ storeId, after }, timeoutMs, gone)
+        },
         leave() {
           if (isLeft) return
           isLeft = true
@@ -104,8 +81,7 @@ export function openEventWaits(ctx: Context): EventWaits {
     },
     close() {
       isClosed = true
-      shared.close()
-      for (const mine of waiting.values()) for (const { resolve } of mine) resolve()
+      waiters.close()
     },
   }
 }

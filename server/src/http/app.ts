@@ -4,7 +4,8 @@ import formats from 'ajv-formats'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { openClaim } from '../checkouts/claim.ts'
 import { openCreateCheckout } from '../checkouts/create.ts'
-import { openPayViews, type PayEngine } from '../checkouts/pay.ts'
+import type { PayEngine } from '../checkouts/pay.ts'
+import { openPayViews } from '../checkouts/pay-view.ts'
 import type { Context } from '../context.ts'
 import { openEventWaits } from '../events/wait.ts'
 import { openBudgets, openPlaces } from '../payments/limits.ts'
@@ -151,10 +152,10 @@ const preflight = {
 type Act = (who: Caller, route: Route) => Context
 
 function openAct(ctx: Context, shares: Shares): Act {
-  const turns = shares.openTurns('store', changesAtOnce, storeRequests(ctx), changeMs(ctx))
+  const queue = shares.openFairQueue('store', changesAtOnce, storeRequests(ctx), changeMs(ctx))
   // A line of its own, so that what takes the keys of a flood away is not behind the flood.
-  const urgent = shares.openTurns('store', changesAtOnce, storeRequests(ctx))
-  return (who, { isUrgent = false }) => actWithKey(ctx, who, isUrgent ? urgent : turns)
+  const urgent = shares.openFairQueue('store', changesAtOnce, storeRequests(ctx))
+  return (who, { isUrgent = false }) => actWithKey(ctx, who, isUrgent ? urgent : queue)
 }
 
 function mount(

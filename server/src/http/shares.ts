@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { openTurns, type Turns, type TurnsWatch } from '../database/turns.ts'
+import { type FairQueue, openFairQueue, type QueueWatch } from '../database/fair-queue.ts'
 import { Problem } from '../problems.ts'
 import { openLimiter } from './limits.ts'
 
@@ -10,12 +10,12 @@ import { openLimiter } from './limits.ts'
 export type Shares = {
   /** As many requests per second of one name; beyond them throws a Problem. `whose` completes a sentence. */
   openRequests(perSecond: number, whose: string): (name: string) => void
-  openTurns(of: 'store' | 'member', atOnce: number, waitingMax: number, turnMs?: number): Turns
+  openFairQueue(of: 'store' | 'member', atOnce: number, waitingMax: number, placeMs?: number): FairQueue
   /** Counts a refusal. */
   refuse(share: Share, name: string, detail: string, retryAfterSeconds: number): Problem
 }
 
-type Share = 'requests' | 'turns' | 'changes'
+type Share = 'requests' | 'queue' | 'changes'
 
 /** A store that is refused a thousand times is one line in the log. */
 const noteEverySeconds = 60
@@ -51,12 +51,12 @@ export function openShares(ctx: Context, listener: 'api' | 'console'): Shares {
         )
       }
     },
-    openTurns: (of, atOnce, waitingMax, turnMs) => {
-      const watch: TurnsWatch = {
-        moved: (state, by) => ctx.metrics.turns.inc({ listener, of, state: states[state] }, by),
-        refused: (name) => note('turns', name),
+    openFairQueue: (of, atOnce, waitingMax, placeMs) => {
+      const watch: QueueWatch = {
+        moved: (state, by) => ctx.metrics.fairQueue.inc({ listener, of, state: states[state] }, by),
+        refused: (name) => note('queue', name),
       }
-      return openTurns(atOnce, waitingMax, watch, turnMs)
+      return openFairQueue(atOnce, waitingMax, watch, placeMs)
     },
   }
 }

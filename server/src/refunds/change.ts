@@ -110,7 +110,7 @@ export type NewFacts = {
   readonly failure?: string
 }
 
-export type ChangedBy = {
+type ChangedBy = {
   /** Who asked for the change; null if nobody did. */
   readonly actor: Actor | null
   readonly now: Date

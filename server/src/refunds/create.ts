@@ -39,7 +39,7 @@ export type AskedRefund = {
 }
 
 /** Who asks for a refund, and whether they may choose its recipient. */
-export type Requester = {
+type Requester = {
   readonly actor: Actor
   /** An API key may not: a thief could use it to send money to an address of their own. */
   readonly mayChooseRecipient: boolean

@@ -12,7 +12,7 @@ export async function readRefund(ctx: Context, storeId: StoreId, id: string): Pr
   return toWire(refund)
 }
 
-export type RefundQuery = {
+type RefundQuery = {
   readonly paymentId?: string | null
   readonly checkoutId?: string | null
   readonly status?: RefundStatus | null

@@ -7,7 +7,7 @@ import { networks } from '../networks.ts'
 import { invalid, Problem } from '../problems.ts'
 
 /** An address that may receive a refund, in stored form, or why it may not. */
-export type JudgedRecipient =
+type JudgedRecipient =
   | { readonly recipient: string }
   | { readonly refusal: 'malformed' | 'refused'; readonly detail: string }
 

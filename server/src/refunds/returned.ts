@@ -2,7 +2,7 @@ import type { Database, Transaction } from '../database/db.ts'
 import { identityOf, noncesOf } from './identity.ts'
 
 /** A payment with the facts that identify it on the chain. */
-export type OnChainPayment = Parameters<typeof identityOf>[0] & {
+type OnChainPayment = Parameters<typeof identityOf>[0] & {
   readonly paymentId: string
   readonly network: string
   readonly asset: string

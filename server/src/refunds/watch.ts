@@ -12,14 +12,14 @@ const watchedPerRun = 500
 
 /**
  * Computes the status of refunds again from their facts, which lanes, followers and proofs of death write without knowing
- * of refunds. Being late is safe: a refund counts until this loop has written that it ended. `turn` says where the last
+ * of refunds. Being late is safe: a refund counts until this loop has written that it ended. `pass` says where the last
  * run stopped. Returns whether there is more to do.
  */
-export async function watchRefunds(ctx: Context, turn: { after: string }): Promise<boolean> {
-  const watched = await listWatched(ctx.db, turn.after, watchedPerRun)
+export async function watchRefunds(ctx: Context, pass: { after: string }): Promise<boolean> {
+  const watched = await listWatched(ctx.db, pass.after, watchedPerRun)
   for (const { refund, findings } of watched) if (isOutdated(refund, findings)) await update(ctx, refund)
   const isMore = watched.length === watchedPerRun
-  turn.after = isMore ? (watched.at(-1)?.refund.id ?? '') : ''
+  pass.after = isMore ? (watched.at(-1)?.refund.id ?? '') : ''
   return isMore
 }
 

@@ -2,8 +2,8 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Actor, Scope } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
+import type { FairQueue } from '../database/fair-queue.ts'
 import { checkAtEnd } from '../database/scope.ts'
-import type { Turns } from '../database/turns.ts'
 import { Problem, wrongCell } from '../problems.ts'
 import { remember } from '../remember.ts'
 import { hashSecret, parseKey } from './api-keys.ts'
@@ -47,11 +47,11 @@ export type Authenticator = {
  * A context for changes by a key: each transaction waits for its store's turn, and commits only if the key is still
  * valid at the end.
  */
-export function actWithKey(ctx: Context, { keyId, holder }: Caller, turns: Turns): Context {
+export function actWithKey(ctx: Context, { keyId, holder }: Caller, queue: FairQueue): Context {
   const check = async (tx: Transaction) => {
     if (!(await holdKey(tx, keyId))) throw endedKey()
   }
-  return { ...ctx, db: checkAtEnd(turns.of(ctx.db, holder.store.id), check) }
+  return { ...ctx, db: checkAtEnd(queue.of(ctx.db, holder.store.id), check) }
 }
 
 export function openAuthenticator(ctx: Context): Authenticator {

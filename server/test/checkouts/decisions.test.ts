@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { applyDecisions, forgetDecisions } from '../../src/checkouts/payments/apply-decisions.ts'
-import { insertDecision } from '../../src/checkouts/payments/decision-rows.ts'
+import { insertDecision } from '../../src/checkouts/payments/request-decision.ts'
 import { newId, type StoreId } from '../../src/ids.ts'
 import { openTestApp } from '../support/app.ts'
 import { creditByHand } from '../support/by-hand.ts'

@@ -1,7 +1,7 @@
 /** Which wallets this cell still has a use for. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findBusy } from '../../src/checkouts/use-rows.ts'
+import { findBusy } from '../../src/checkouts/uses.ts'
 import type { Database } from '../../src/database/db.ts'
 import { openTestApp } from '../support/app.ts'
 import { payFinally, refundByHand } from '../support/by-hand.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { applyDecisions } from '../../src/checkouts/payments/apply-decisions.ts'
-import { insertDecision, listOutcomes } from '../../src/checkouts/payments/decision-rows.ts'
+import { insertDecision, listOutcomes } from '../../src/checkouts/payments/request-decision.ts'
 import { type Database, sqlState, type Transaction } from '../../src/database/db.ts'
 import { scopeToStore } from '../../src/database/scope.ts'
 import { eventTypes } from '../../src/http/api/event-types.ts'
@@ -388,7 +388,8 @@ test('a decision that a taken serve forges for another store’s payment is refu
   assert.equal(await applyDecisions({ ...farthing.ctx, db: as.work }, new Date()), forged.length)
   const waited = ids.filter((id) => id !== null)
   assert.equal(waited.length, forged.length)
-  const outcomes = await listOutcomes<{ problem?: { code: string } }>(as.serve, waited)
-  for (const id of waited) assert.equal(outcomes.get(id)?.problem?.code, 'not_found')
+  const outcomes = await listOutcomes(as.serve, waited)
+  assert.deepEqual(outcomes.map(({ id }) => id).sort(), waited.toSorted())
+  for (const { outcome } of outcomes) assert('problem' in outcome && outcome.problem.code === 'not_found')
   assert.deepEqual(await db.query('select * from credits where payment_id = $1', [paymentId]), before)
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EventPage } from '@farthing/sdk'
-import { assignWaitingSequences, type Turn } from '../../src/events/assign-sequence.ts'
+import { assignWaitingSequences, type NumberingPass } from '../../src/events/assign-sequence.ts'
 import { findStandstill } from '../../src/events/find-standstill.ts'
 import { openTestApp } from '../support/app.ts'
 import { openStore, type StoreClient } from '../support/store.ts'
@@ -40,9 +40,9 @@ test('a wrong counter and a poisoned event delay only their own stores, which go
     [poisoned.id, endpoint.json<{ id: string }>().id],
   )
 
-  const turn: Turn = { after: '' }
+  const pass: NumberingPass = { after: '' }
   clock.now = new Date()
-  assert.equal(await assignWaitingSequences(ctx, turn), healthy.length)
+  assert.equal(await assignWaitingSequences(ctx, pass), healthy.length)
   for (const store of healthy) assert.deepEqual(await sequences(store), upTo(was(store) + 1))
   assert.equal(await held(), 2)
   const [line, ...more] = linesOf(/cannot be numbered/)
@@ -57,7 +57,7 @@ test('a wrong counter and a poisoned event delay only their own stores, which go
 
   // Held stores are left alone for a while, so everybody else is numbered together again.
   for (const store of stores) await store.create()
-  assert.equal(await assignWaitingSequences(ctx, turn), healthy.length)
+  assert.equal(await assignWaitingSequences(ctx, pass), healthy.length)
   assert.equal(linesOf(/cannot be numbered/).length, 1)
 
   // As docs/runbook.md says.
@@ -74,7 +74,7 @@ test('a wrong counter and a poisoned event delay only their own stores, which go
     (await findStandstill(ctx))[0]?.says ?? '',
     /^4 events have no number yet, the oldest for 6\d seconds/,
   )
-  assert.equal(await assignWaitingSequences(ctx, turn), 4)
+  assert.equal(await assignWaitingSequences(ctx, pass), 4)
   for (const store of stores) assert.deepEqual(await sequences(store), upTo(was(store) + 2))
   assert.equal(await held(), 0)
   assert.equal(linesOf(/numbered again/).length, 2)

@@ -14,9 +14,9 @@ const perKey = 10
 const farthing = await openTestApp({ KEY_REQUESTS_PER_SECOND: String(perKey) })
 const { db, metrics } = farthing.ctx
 
-/** What has its turn, and what waits for it, as the metrics say. */
-async function turns(): Promise<[number, number]> {
-  const { values } = await metrics.turns.get()
+/** What is under way, and what waits, as the metrics say. */
+async function queue(): Promise<[number, number]> {
+  const { values } = await metrics.fairQueue.get()
   const countIn = (state: string) => values.find(({ labels }) => labels.state === state)?.value ?? 0
   return [countIn('under_way'), countIn('waiting')]
 }
@@ -84,13 +84,13 @@ test('of one store two changes are under way at once, the next wait without a co
        where datname = current_database() and application_name = 'small' and state <> 'idle'`,
     )
     assert.equal(waiting?.count, 2)
-    assert.deepEqual(await turns(), [2, 48])
+    assert.deepEqual(await queue(), [2, 48])
     // What takes the keys of a flood away is not behind it: it waits for the store alone, as the two do.
     return { changes, revoked: hostile.call('DELETE', `/api/v1/keys/${stolen.id}`) }
   })
   assert.equal((await busy.revoked).statusCode, 200)
   for (const answer of await Promise.all(busy.changes)) assert.equal(answer.statusCode, 200, answer.body)
-  assert.deepEqual(await turns(), [0, 0])
+  assert.deepEqual(await queue(), [0, 0])
 })
 
 test('neither a flood of what is urgent nor creates that count take more than two connections of their own', async () => {

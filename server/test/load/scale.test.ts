@@ -8,8 +8,7 @@ import { blockAt, fill } from '../../../bench/fill.ts'
 import { filled } from '../../../bench/fill-functions.ts'
 import { cancelCheckout } from '../../src/checkouts/cancel.ts'
 import { expireCheckouts } from '../../src/checkouts/expire.ts'
-import { findChangedPages } from '../../src/checkouts/page-rows.ts'
-import { readPayViews } from '../../src/checkouts/pay-rows.ts'
+import { readPayViews } from '../../src/checkouts/pay-view.ts'
 import { listPayments } from '../../src/checkouts/payments/list.ts'
 import { listCheckouts, readCheckout } from '../../src/checkouts/read.ts'
 import {
@@ -18,8 +17,8 @@ import {
   insertCheckouts,
   readStoredAnswer,
 } from '../../src/checkouts/rows.ts'
-import { listProcessing } from '../../src/checkouts/status-rows.ts'
-import { readView } from '../../src/checkouts/view.ts'
+import { listProcessing } from '../../src/checkouts/update-status.ts'
+import { findChangedPages, readView } from '../../src/checkouts/view.ts'
 import { readConfig } from '../../src/config/read.ts'
 import type { Context } from '../../src/context.ts'
 import { type Database, openDatabase } from '../../src/database/db.ts'

@@ -1,9 +1,10 @@
 import type { Payment } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
+import type { Database, Transaction } from '../../database/db.ts'
+import type { Queue } from '../../events/rows.ts'
 import { Problem, type ProblemCode, type ProblemExtras } from '../../problems.ts'
-import { acceptPayment, dismissPayment, notePayment } from './decide.ts'
-import * as rows from './decision-rows.ts'
+import { acceptPayment, type Decision, type DecisionId, dismissPayment, notePayment } from './decide.ts'
 
 /** What became of a decision: the payment as it is then, or why it was refused. */
 export type Outcome =
@@ -28,7 +29,7 @@ const outcomesPerRun = 5_000
  * may run it at once. A decision that fails because of us stays, and does not hold up the others.
  */
 export async function applyDecisions(ctx: Context, now: Date): Promise<number> {
-  const waiting = await rows.listWaiting(ctx.db, decisionsPerRun)
+  const waiting = await listWaiting(ctx.db, decisionsPerRun)
   const failures: unknown[] = []
   let applied = 0
   for (const id of waiting) {
@@ -43,13 +44,13 @@ export async function applyDecisions(ctx: Context, now: Date): Promise<number> {
   return applied
 }
 
-async function apply(ctx: Context, id: rows.DecisionId, now: Date): Promise<boolean> {
+async function apply(ctx: Context, id: DecisionId, now: Date): Promise<boolean> {
   try {
     const isApplied = await ctx.db.transaction(async (tx) => {
-      const decision = await rows.lockDecision(tx, id)
+      const decision = await lockDecision(tx, id)
       if (!decision) return false
       const decide = verbs[decision.kind]
-      await rows.writeOutcome(tx, id, { payment: await decide(ctx, tx, decision, now) } satisfies Outcome)
+      await writeOutcome(tx, id, { payment: await decide(ctx, tx, decision, now) } satisfies Outcome)
       crashPoint(ctx, 'decide-before-commit')
       return true
     })
@@ -59,11 +60,59 @@ async function apply(ctx: Context, id: rows.DecisionId, now: Date): Promise<bool
     // Not ours to answer: the decision stays, and is tried again.
     if (!(error instanceof Problem) || error.code === 'unavailable') throw error
     const { code, message: detail, extras } = error
-    await rows.writeOutcome(ctx.db, id, { problem: { code, detail, extras } } satisfies Outcome)
+    await writeOutcome(ctx.db, id, { problem: { code, detail, extras } } satisfies Outcome)
     return true
   }
 }
 
 export async function forgetDecisions(ctx: Context): Promise<void> {
-  while ((await rows.deleteApplied(ctx.db, outcomesKeptHours, outcomesPerRun)) === outcomesPerRun);
+  while ((await deleteApplied(ctx.db, outcomesKeptHours, outcomesPerRun)) === outcomesPerRun);
+}
+
+/** The decisions that wait: the oldest of each store, then the second of each, and so on. */
+async function listWaiting(db: Database, limit: number): Promise<DecisionId[]> {
+  const rows = await db.query<{ id: DecisionId }>(
+    `select id from (select id, row_number() over (partition by store_id order by id) as place
+       from decisions where decided_at is null) waiting
+     order by place, id limit $1`,
+    [limit],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** Null if it was applied meanwhile, or another process is at it. */
+async function lockDecision(tx: Transaction, id: DecisionId): Promise<Decision | null> {
+  const [decision] = await tx.query<Decision>(
+    `select id, store_id as "storeId", payment_id as "paymentId", kind, checkout_id as "checkoutId", note, actor,
+       created_at as "createdAt"
+     from decisions where id = $1 and decided_at is null for no key update skip locked`,
+    [id],
+  )
+  return decision ?? null
+}
+
+async function writeOutcome(db: Database | Transaction, id: DecisionId, outcome: object): Promise<void> {
+  await db.query(
+    'update decisions set decided_at = clock(), outcome = $2 where id = $1 and decided_at is null',
+    [id, JSON.stringify(outcome)],
+  )
+}
+
+/** Deletes decisions that were applied long ago. Returns how many. */
+async function deleteApplied(db: Database, keptHours: number, limit: number): Promise<number> {
+  const rows = await db.query(
+    `delete from decisions where id in (select id from decisions
+       where decided_at < clock() - make_interval(hours => $1) order by decided_at limit $2 for update skip locked)
+     returning id`,
+    [keptHours, limit],
+  )
+  return rows.length
+}
+
+/** Decisions that `work` has not taken yet. */
+export async function measureDecisions(db: Database): Promise<Queue> {
+  const [row] = await db.query<Queue>(
+    `select count(*)::integer as count, min(created_at) as "oldestAt" from decisions where decided_at is null`,
+  )
+  return row ?? { count: 0, oldestAt: null }
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import type { Payment } from '@farthing/sdk'
+import type { Actor, Payment } from '@farthing/sdk'
 import { toShown } from '../../chains/families.ts'
 import { lockFollower } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
 import { appendEvent, newEvent } from '../../events/append.ts'
-import { isId, type StoreId } from '../../ids.ts'
+import { type Id, isId, type StoreId } from '../../ids.ts'
 import { type CreditRow, toPayment } from '../../payments/credits/credit.ts'
 import * as rows from '../../payments/credits/decide.ts'
 import { readPayment, type StorePayment } from '../../payments/credits/store-payments.ts'
@@ -14,15 +14,29 @@ import { invalid, Problem } from '../../problems.ts'
 import { readReturned } from '../../refunds/returned.ts'
 import { isRefunded, lockRefundsOf, readRefundable } from '../../refunds/rows.ts'
 import { toStoreWire } from '../checkout.ts'
-import { notePagesChanged } from '../page-rows.ts'
-import { lockCheckout, readCheckout } from '../rows.ts'
+import { lockCheckout, notePagesChanged, readCheckout } from '../rows.ts'
 import { updateStatus } from '../update-status.ts'
-import type { Decision } from './decision-rows.ts'
 
 /**
  * What the store decides about a payment is a fact like those from the chain: the status is computed from it. All
  * verbs are idempotent, and run in `work`, in the transaction that takes the decision from its queue.
  */
+
+export type DecisionId = Id<'dec'>
+
+/** What a store has decided about a payment. */
+export type Decision = {
+  readonly id: DecisionId
+  readonly storeId: StoreId
+  readonly paymentId: string
+  readonly kind: 'accept' | 'dismiss' | 'note'
+  /** The checkout to accept it for; null for the one that it belongs to. */
+  readonly checkoutId: string | null
+  /** What the store notes about it: with `dismiss` null leaves the note as it is, with `note` it removes it. */
+  readonly note: string | null
+  readonly actor: Actor
+  readonly createdAt: Date
+}
 
 /** Accepts a payment for a checkout although its amount or time is wrong, or although its checkout is unknown. */
 export async function acceptPayment(

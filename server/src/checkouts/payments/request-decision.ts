@@ -1,7 +1,7 @@
 import type { Actor, Payment } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
 import type { Database } from '../../database/db.ts'
-import { openPoll } from '../../database/poll.ts'
+import { openWaiters } from '../../database/waiters.ts'
 import { isId, newId, type StoreId } from '../../ids.ts'
 import { toPayment } from '../../payments/credits/credit.ts'
 import { readPayment } from '../../payments/credits/store-payments.ts'
@@ -9,14 +9,14 @@ import { invalid, Problem } from '../../problems.ts'
 import { checkText } from '../../stores/check-text.ts'
 import { readCheckout } from '../rows.ts'
 import type { Outcome } from './apply-decisions.ts'
-import { type Decision, type DecisionId, insertDecision, listOutcomes } from './decision-rows.ts'
+import type { Decision, DecisionId } from './decide.ts'
 
 /**
  * `serve` cannot decide about payments: whoever takes it over must not be able to write what a checkout's status is
  * computed from. It hands the store's decision to `work` as a row, and waits for what becomes of it. Idempotent: asking
  * again while it waits asks for the same, and afterwards changes nothing.
  */
-export type RequestDecision = (
+type RequestDecision = (
   ctx: Context,
   storeId: StoreId,
   actor: Actor,
@@ -36,64 +36,34 @@ const noteBytesMax = 1_000
 const patienceMs = 5_000
 /** Of one store: as many as `work` applies in one run, so a store that hurries is refused only while `work` is behind. */
 const waitingMax = 100
-/** In case a wake-up was lost. */
-const lookEveryMs = 250
+const pollMs = 250
 /** Every payment that is settled wakes us, and few of them are decisions. */
 const spacingMs = 50
 
-type Waiter = {
-  readonly id: DecisionId
-  readonly db: Database
-  readonly done: (outcome: Outcome | null) => void
-}
-
 /**
- * All who wait in a process share one query. Where each store has a database of its own to see (`dbOf`), each of those
- * has one. The decision itself is written with the context of whoever asks.
+ * Decisions are written with the context of the caller. They are waited for with `dbOf(storeId)`, because the console
+ * has a database of its own for each store.
  */
 export function openDecisions(
   ctx: Context,
   dbOf: (storeId: StoreId) => Database = () => ctx.db,
 ): RequestDecision {
-  const waiters = new Set<Waiter>()
-  const shared = openPoll(ctx.db.wakeUps, {
+  const waiters = openWaiters<{ readonly id: DecisionId; readonly db: Database }, Outcome>(ctx.db.wakeUps, {
     channel: 'outcomes',
-    everyMs: lookEveryMs,
+    everyMs: pollMs,
     spacingMs,
     now: ctx.now,
-    isNeeded: () => waiters.size > 0,
-    async poll() {
-      for (const [db, waiting] of Map.groupBy(waiters, (waiter) => waiter.db)) {
-        const outcomes = await listOutcomes<Outcome>(
-          db,
-          waiting.map(({ id }) => id),
-        )
-        for (const waiter of waiting) {
-          const outcome = outcomes.get(waiter.id)
-          if (outcome) waiter.done(outcome)
-        }
+    async find(waiting) {
+      const outcomes = new Map<DecisionId, Outcome>()
+      for (const [db, asked] of Map.groupBy(waiting, (each) => each.db)) {
+        const ids = asked.map(({ id }) => id)
+        for (const { id, outcome } of await listOutcomes(db, ids)) outcomes.set(id, outcome)
       }
+      return waiting.map(({ id }) => outcomes.get(id) ?? null)
     },
     onError: (error) =>
-      ctx.log.warn({ err: error }, 'could not read what became of decisions; trying again within 250 ms'),
+      ctx.log.warn({ err: error }, 'could not read the outcomes of decisions; trying again within 250 ms'),
   })
-
-  const waitForOutcome = (db: Database, id: DecisionId): Promise<Outcome | null> =>
-    new Promise((resolve) => {
-      const timeout = setTimeout(() => waiter.done(null), patienceMs)
-      const waiter: Waiter = {
-        id,
-        db,
-        done(outcome) {
-          clearTimeout(timeout)
-          waiters.delete(waiter)
-          resolve(outcome)
-        },
-      }
-      waiters.add(waiter)
-      shared.begin()
-      db.wakeUps.send('decisions')
-    })
 
   return async ({ db }, storeId, actor, asked, now) => {
     const { note = null } = asked
@@ -113,7 +83,9 @@ export function openDecisions(
         retryAfterSeconds: patienceMs / 1_000,
       })
     }
-    const outcome = await waitForOutcome(dbOf(storeId), id)
+    const waitingDb = dbOf(storeId)
+    waitingDb.wakeUps.send('decisions')
+    const outcome = await waiters.wait({ id, db: waitingDb }, patienceMs)
     if (outcome === null) return { payment: toPayment(payment), isApplied: false }
     if ('payment' in outcome) return { payment: outcome.payment, isApplied: true }
     const { code, detail, extras } = outcome.problem
@@ -124,4 +96,48 @@ export function openDecisions(
 /** `work` says so too, but only once it is the decision's turn: until then made-up ids would fill the queue. */
 async function isOwn(db: Database, storeId: StoreId, checkoutId: string): Promise<boolean> {
   return isId('ch', checkoutId) && (await readCheckout(db, storeId, checkoutId)) !== null
+}
+
+/**
+ * Returns its id: that of the same decision if one is waiting already, of which the last note counts. Null if so many
+ * others of the store are waiting.
+ */
+export async function insertDecision(
+  db: Database,
+  decision: Decision,
+  waitingMax: number,
+): Promise<DecisionId | null> {
+  const [row] = await db.query<{ id: DecisionId }>(
+    `insert into decisions as d (id, store_id, payment_id, kind, checkout_id, actor, created_at, note)
+     select $1, $2, $3, $4, $5, $6, $7, $8
+     where (select count(*) from (select 1 from decisions where store_id = $2 and decided_at is null limit $9) w) < $9
+       or exists (select 1 from decisions where payment_id = $3 and store_id = $2 and kind = $4
+         and coalesce(checkout_id, '') = coalesce($5, '') and decided_at is null)
+     on conflict (payment_id, store_id, kind, coalesce(checkout_id, '')) where decided_at is null
+       do update set note = case when d.kind = 'note' then excluded.note else coalesce(excluded.note, d.note) end,
+         actor = excluded.actor
+     returning id`,
+    [
+      decision.id,
+      decision.storeId,
+      decision.paymentId,
+      decision.kind,
+      decision.checkoutId,
+      JSON.stringify(decision.actor),
+      decision.createdAt,
+      decision.note,
+      waitingMax,
+    ],
+  )
+  return row?.id ?? null
+}
+
+/** The outcomes of those that were applied. */
+export async function listOutcomes(
+  db: Database,
+  ids: readonly DecisionId[],
+): Promise<{ readonly id: DecisionId; readonly outcome: Outcome }[]> {
+  return await db.query('select id, outcome from decisions where id = any($1) and decided_at is not null', [
+    ids,
+  ])
 }

@@ -11,7 +11,7 @@ const passEverySeconds = 3_600
 const dayMs = 86_400_000
 
 /** Where a pass through the checkouts is, from the oldest to those that are too young. */
-export type Pass = { after: string; notBefore: Date }
+type Pass = { after: string; notBefore: Date }
 
 export const firstPass = (): Pass => ({ after: '', notBefore: new Date(0) })
 

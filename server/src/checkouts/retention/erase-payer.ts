@@ -16,7 +16,7 @@ import {
 const checkoutsPerBatch = 200
 const dayMs = 86_400_000
 
-export type Erased = Left & {
+type Erased = Left & {
   readonly erased: number
   /** Signatures, payments and refunds of the payer that can still move money. If there are any, nothing is erased. */
   readonly moving: number

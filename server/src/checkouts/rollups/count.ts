@@ -22,15 +22,15 @@ const eventsPerStore = 1_000
 /** A store's quarter hours that are read at once when its days are summed again. */
 const quartersPerPage = 5_000
 
-/** Where the last run stopped, so that no store waits for all stores with lower ids. */
-export type Turn = { after: string }
-
-/** Counts waiting events. Returns whether there were any. */
-export async function countRollups(ctx: Context, turn: Turn = { after: '' }): Promise<boolean> {
-  const behind = await rows.storesToCount(ctx.db, turn.after, storesPerRun)
+/**
+ * Counts waiting events. `pass` says where the last run stopped, so that no store waits for all stores with lower ids.
+ * Returns whether there were any.
+ */
+export async function countRollups(ctx: Context, pass = { after: '' }): Promise<boolean> {
+  const behind = await rows.storesToCount(ctx.db, pass.after, storesPerRun)
   const waiting =
-    behind.length > 0 || turn.after === '' ? behind : await rows.storesToCount(ctx.db, '', storesPerRun)
-  turn.after = (waiting.length === storesPerRun && waiting.at(-1)) || ''
+    behind.length > 0 || pass.after === '' ? behind : await rows.storesToCount(ctx.db, '', storesPerRun)
+  pass.after = (waiting.length === storesPerRun && waiting.at(-1)) || ''
   if (waiting.length === 0) return false
   try {
     return await countStores(ctx, waiting)

@@ -47,7 +47,7 @@ export type Seen = {
   readonly payment: { readonly network: string; readonly asset: string; readonly amount: string } | null
 }
 
-export type Share = { readonly startsAt: Date; readonly figures: Figures }
+type Share = { readonly startsAt: Date; readonly figures: Figures }
 
 /** What a checkout in this state adds to the figures, apart from having been made. */
 export function sharesOf(seen: Seen): Share[] {

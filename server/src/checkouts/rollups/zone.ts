@@ -2,7 +2,7 @@
  * Days and clock times of a time zone. All of it comes from the runtime's own tables, and none from the database's, so
  * that a quarter hour belongs to the same day wherever it is asked.
  */
-export type LocalTime = {
+type LocalTime = {
   /** As 2026-11-16. */
   readonly day: string
   readonly minutes: number

@@ -1,6 +1,7 @@
 import { Resolver } from 'node:dns/promises'
 import http from 'node:http'
 import https from 'node:https'
+import type { Event } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
 import { isLocalName, literalOf, type Reach, reachOf } from './address.ts'
 
@@ -13,8 +14,8 @@ import { isLocalName, literalOf, type Reach, reachOf } from './address.ts'
 type Request = {
   readonly url: string
   readonly mode: 'live' | 'test'
-  /** Which of a name's addresses to use: tries rotate through them. */
-  readonly turn: number
+  /** How many came before: tries rotate through a name's addresses. */
+  readonly tries: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
@@ -45,7 +46,7 @@ export function openClient(ctx: Context): Post {
     const found = await lookUp(resolver, url, reach[request.mode])
     return 'error' in found
       ? { status: null, error: found.error, answer: null, retryAfter: null }
-      : await send(url, found.addresses[request.turn % found.addresses.length] as string, request)
+      : await send(url, found.addresses[request.tries % found.addresses.length] as string, request)
   }
 }
 
@@ -121,4 +122,15 @@ async function send(url: URL, address: string, request: Request): Promise<Answer
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   return 'code' in error && typeof error.code === 'string' ? error.code : error.message.slice(0, 200)
+}
+
+/** What is sent with every webhook, beside the three headers that sign it. */
+export const webhookHeaders = {
+  'content-type': 'application/json',
+  'user-agent': 'Farthing-Webhooks/1',
+} as const
+
+/** The body of a webhook: what is signed, byte for byte. */
+export function bodyOf(event: Event): string {
+  return JSON.stringify(event)
 }

@@ -6,22 +6,15 @@ import { readSecretsKeys } from '../../secrets/key-file.ts'
 import { SealError } from '../../secrets/seal.ts'
 import { eventToWire } from '../read.ts'
 import { securityTypes } from '../security.ts'
-import { answerTimeoutMs, openClient } from './client.ts'
-import {
-  type Delivered,
-  lockDueEndpoints,
-  type Taken,
-  takeDeliveries,
-  writeDelivered,
-} from './delivery-rows.ts'
+import { answerTimeoutMs, bodyOf, openClient, webhookHeaders } from './client.ts'
 import { type Secret, secretsAt } from './endpoint.ts'
-import { bodyOf, webhookHeaders } from './request.ts'
+import { type Delivered, recordTry, writeDelivered } from './record.ts'
 import type { Outcome } from './schedule.ts'
 import { openSecret } from './seal-secrets.ts'
-import { settle } from './settle.ts'
+import { lockDueEndpoints, type Taken, takeDeliveries } from './take.ts'
 
 /**
- * Delivers due webhooks. The pending rows are the queue: each is leased, tried, and settled with the attempt's number
+ * Delivers due webhooks. The pending rows are the queue: each is leased, tried, and recorded with the attempt's number
  * as the fence. When a process is killed its leases expire and others try again, so every event arrives at least once,
  * and always with the same id.
  *
@@ -29,7 +22,7 @@ import { settle } from './settle.ts'
  * a slow or failed try resets it to one. So an endpoint that hangs takes one place of many, and while more than half of
  * all places are taken, failing endpoints get none.
  */
-export type Deliverer = {
+type Deliverer = {
   /**
    * Starts as many deliveries as there is room for. Returns whether there may be more; calls `again` when an endpoint
    * at its limit has room again.
@@ -156,14 +149,14 @@ function openAttempt(ctx: Context, record: RecordDelivered): (taken: Taken) => P
     const answer = await post({
       url: taken.url,
       mode: taken.mode,
-      turn: taken.tries,
+      tries: taken.tries,
       headers: { ...signed, ...webhookHeaders },
       body,
     })
     const durationMs = Math.max(0, ctx.now().getTime() - startedAt.getTime())
     const outcome: Outcome = { ...answer, startedAt, durationMs }
-    const settled = await settle(ctx, { taken, outcome }, Math.random(), record)
-    ctx.metrics.deliveryTries.inc({ outcome: settled === 'pending' ? 'retried' : settled })
-    return settled === 'delivered' && durationMs <= quickMs
+    const state = await recordTry(ctx, { taken, outcome }, Math.random(), record)
+    ctx.metrics.deliveryTries.inc({ outcome: state === 'pending' ? 'retried' : state })
+    return state === 'delivered' && durationMs <= quickMs
   }
 }

@@ -1,12 +1,11 @@
-import type { Delivery, Page, Redeliver, Redelivered } from '@farthing/sdk'
+import type { Delivery, DeliveryAttempt, EventType, Page, Redeliver, Redelivered } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
-import { firstIdAt, isId, type StoreId } from '../../ids.ts'
+import type { Database, Transaction } from '../../database/db.ts'
+import { type DeliveryId, type EndpointId, type EventId, firstIdAt, isId, type StoreId } from '../../ids.ts'
 import { invalid, Problem } from '../../problems.ts'
 import { parseCursor, refuseTruncated } from '../read.ts'
 import { readLogEnd } from '../rows.ts'
-import { securityHours } from '../security.ts'
-import * as rows from './delivery-rows.ts'
-import { forgetEndpoints, makeDue } from './endpoint-rows.ts'
+import { securityHours, securityTypes } from '../security.ts'
 import { changeEndpoint, readEndpoint, refuseDisabled } from './endpoints.ts'
 
 /** Per request, so that it stays one short transaction. */
@@ -33,7 +32,7 @@ export async function listDeliveries(
     throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'Must be a cursor from an earlier answer.' })
   if (query.eventId !== null && !isId('evt', query.eventId))
     throw invalid({ pointer: 'eventId', code: 'id', detail: 'Must be an event id, which begins with evt_.' })
-  const found = await rows.listDeliveries(ctx.db, storeId, {
+  const found = await listRows(ctx.db, storeId, {
     endpointId: endpoint.id as `we_${string}`,
     state: query.state,
     type: query.type,
@@ -47,7 +46,7 @@ export async function listDeliveries(
 
 export async function readDelivery(ctx: Context, storeId: StoreId, deliveryId: string): Promise<Delivery> {
   const [delivery] = isId('dlv', deliveryId)
-    ? await rows.listDeliveries(ctx.db, storeId, { deliveryId, before: 'evt~', limit: 1 })
+    ? await listRows(ctx.db, storeId, { deliveryId, before: 'evt~', limit: 1 })
     : []
   if (!delivery) throw new Problem('not_found', 'No such delivery.')
   return delivery
@@ -58,7 +57,7 @@ export async function redeliver(ctx: Context, storeId: StoreId, deliveryId: stri
   const { id, endpointId } = await readDelivery(ctx, storeId, deliveryId)
   await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
     refuseDisabled(endpoint)
-    await rows.restartDelivery(tx, id as `dlv_${string}`)
+    await restartDelivery(tx, id as `dlv_${string}`)
     await makeDue(tx, endpoint.id)
   })
   ctx.db.wakeUps.send('events')
@@ -79,14 +78,14 @@ export async function redeliverSince(
       detail: 'Send either after (a cursor) or since (a time).',
     })
   // Before taking the lock: numbering the store's events waits for it.
-  const start = since && (await rows.lastSequenceBefore(ctx.db, storeId, since))
+  const start = since && (await lastSequenceBefore(ctx.db, storeId, since))
   const answer = await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
     refuseDisabled(endpoint)
     const end = await readLogEnd(tx, storeId)
     const from = start ?? parseCursor(end, '/after', after)
     if (start === null) refuseTruncated(end, from)
-    await rows.holdEvents(tx, storeId, from, eventsPerRedelivery)
-    const { count, last, seen } = await rows.redeliverEvents(tx, endpoint.id, {
+    await holdEvents(tx, storeId, from, eventsPerRedelivery)
+    const { count, last, seen } = await redeliverEvents(tx, endpoint.id, {
       storeId,
       after: from,
       since,
@@ -102,8 +101,212 @@ export async function redeliverSince(
 
 /** Gives up deliveries to disabled endpoints, and deletes deliveries that finished long ago. */
 export async function tidyDeliveries(ctx: Context, now: Date): Promise<void> {
-  while ((await rows.giveUpDisabled(ctx.db, rowsPerRun)) === rowsPerRun);
+  while ((await giveUpDisabled(ctx.db, rowsPerRun)) === rowsPerRun);
   const before = firstIdAt('dlv', ctx.config.cell, new Date(now.getTime() - keptDays * 86_400_000))
-  while ((await rows.forgetDeliveries(ctx.db, before, keptDays, rowsPerRun)) === rowsPerRun);
+  while ((await forgetDeliveries(ctx.db, before, keptDays, rowsPerRun)) === rowsPerRun);
   await forgetEndpoints(ctx.db, securityHours)
+}
+
+/** Marks an endpoint as having something to deliver now. */
+async function makeDue(tx: Transaction, endpointId: EndpointId): Promise<void> {
+  await tx.query('update webhook_endpoints set due_at = least(due_at, clock()) where id = $1', [endpointId])
+}
+
+/**
+ * Deletes the rows of deleted endpoints that get no more deliveries and that none refers to. Of those that are still
+ * referred to, it deletes the secrets.
+ */
+async function forgetEndpoints(db: Database, keptHours: number): Promise<void> {
+  await db.query(
+    `with old as (
+       select id from webhook_endpoints where deleted_at <= clock() - make_interval(hours => $1)
+     ), gone as (
+       delete from webhook_endpoints e using old where e.id = old.id
+         and not exists (select 1 from deliveries d where d.endpoint_id = e.id)
+       returning e.id
+     )
+     update webhook_endpoints e set secrets = '[]' from old
+     where e.id = old.id and e.secrets <> '[]' and e.id not in (select id from gone)
+       and not exists (select 1 from deliveries d where d.endpoint_id = e.id and d.state = 'pending')`,
+    [keptHours],
+  )
+}
+
+/** Gives up pending deliveries to disabled endpoints, except those of security events. Returns how many. */
+async function giveUpDisabled(db: Database, limit: number): Promise<number> {
+  const rows = await db.query(
+    `update deliveries set state = 'undeliverable', leased_until = null, finished_at = clock()
+     where id in (
+       select d.id from webhook_endpoints e join deliveries d on d.endpoint_id = e.id and d.state = 'pending'
+         and not d.is_security
+       where e.disabled_at is not null limit $1 for update of d skip locked)
+     returning id`,
+    [limit],
+  )
+  return rows.length
+}
+
+/** Deletes deliveries that finished long ago, with their attempts. `before` bounds the search: ids contain the time. */
+async function forgetDeliveries(
+  db: Database,
+  before: string,
+  keptDays: number,
+  limit: number,
+): Promise<number> {
+  const rows = await db.query(
+    `delete from deliveries where id in (
+       select id from deliveries where id < $1 and finished_at < clock() - make_interval(days => $2)
+       order by id limit $3)
+     returning id`,
+    [before, keptDays, limit],
+  )
+  return rows.length
+}
+
+type DeliveryRow = {
+  id: DeliveryId
+  endpoint_id: EndpointId
+  event_id: EventId
+  type: EventType
+  sequence: string
+  state: Delivery['state']
+  tries: number
+  run_at: Date
+  attempts: DeliveryAttempt[] | null
+}
+
+/** Newest event first. */
+async function listRows(
+  db: Database | Transaction,
+  storeId: StoreId,
+  page: {
+    endpointId?: EndpointId
+    deliveryId?: DeliveryId
+    state?: string | null
+    type?: string | null
+    eventId?: string | null
+    before: string
+    limit: number
+  },
+): Promise<Delivery[]> {
+  const conditions = ['d.store_id = $1', 'd.event_id < $2']
+  const values: unknown[] = [storeId, page.before, page.limit]
+  for (const [column, value] of [
+    ['d.endpoint_id', page.endpointId],
+    ['d.id', page.deliveryId],
+    ['d.state', page.state],
+    ['v.type', page.type],
+    ['d.event_id', page.eventId],
+  ] as const) {
+    if (value !== null && value !== undefined) conditions.push(`${column} = $${values.push(value)}`)
+  }
+  const rows = await db.query<DeliveryRow>(
+    `select d.id, d.endpoint_id, d.event_id, v.type, d.sequence, d.state, d.tries, d.run_at, (
+       select json_agg(json_build_object('attempt', a.attempt,
+         'startedAt', to_char(a.started_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+         'durationMs', a.duration_ms, 'status', a.status, 'error', a.error, 'answer', a.answer)
+         order by a.attempt desc)
+       from (select * from delivery_attempts where delivery_id = d.id order by attempt desc limit 20) a
+     ) as attempts
+     from deliveries d join events v on v.id = d.event_id
+     where ${conditions.join(' and ')} order by d.event_id desc limit $3`,
+    values,
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    endpointId: row.endpoint_id,
+    eventId: row.event_id,
+    eventType: row.type,
+    sequence: Number.parseInt(row.sequence, 10),
+    state: row.state,
+    tries: row.tries,
+    nextTryAt: row.state === 'pending' ? row.run_at.toISOString() : null,
+    attempts: row.attempts ?? [],
+  }))
+}
+
+/** Restarts a delivery with all its tries. One that is in progress is left alone. */
+async function restartDelivery(tx: Transaction, deliveryId: DeliveryId): Promise<void> {
+  await tx.query(
+    `update deliveries set state = 'pending', tries = 0, run_at = clock(), finished_at = null
+     where id = $1 and leased_until is null`,
+    [deliveryId],
+  )
+}
+
+/**
+ * A sequence up to which all of a store's events are from before a time. No index knows their times, but these rise with
+ * the sequences, so halving what is left finds it in a long log too. Times and sequences may disagree by the length of a
+ * transaction, hence the margin. Months that were dropped leave gaps: each look takes the nearest event below.
+ */
+export async function lastSequenceBefore(db: Database, storeId: StoreId, time: Date): Promise<bigint> {
+  let { last: high } = await readLogEnd(db, storeId)
+  let low = 0n
+  while (low < high) {
+    const middle = (low + high + 1n) / 2n
+    const [event] = await db.query<{ sequence: string; isBefore: boolean }>(
+      `select sequence, created_at < $4::timestamptz - interval '1 minute' as "isBefore" from events
+       where store_id = $1 and sequence > $2 and sequence <= $3 order by sequence desc limit 1`,
+      [storeId, low.toString(), middle.toString(), time],
+    )
+    if (!event || event.isBefore) low = middle
+    else high = BigInt(event.sequence) - 1n
+  }
+  return low
+}
+
+/** Keeps the next events after a sequence, until the transaction ends, from being deleted with their checkouts. */
+export async function holdEvents(
+  tx: Transaction,
+  storeId: StoreId,
+  after: bigint,
+  limit: number,
+): Promise<void> {
+  // Whatever is younger is not deleted.
+  await tx.query(
+    `select 1 as one from checkouts where id = any(array(
+       select checkout_id from (select checkout_id, created_at from events
+         where store_id = $1 and sequence > $2 order by sequence limit $3) e
+       where checkout_id is not null and created_at < clock() - interval '30 days'))
+     order by id for key share`,
+    [storeId, after.toString(), limit],
+  )
+}
+
+/**
+ * Redelivers events to an endpoint, starting after a sequence: creates missing deliveries and restarts the others,
+ * delivered ones only if `isAll`. Takes at most `limit` events in log order. Returns the last sequence it handled, or
+ * null if there were no events.
+ */
+async function redeliverEvents(
+  tx: Transaction,
+  endpointId: EndpointId,
+  from: { storeId: StoreId; after: bigint; since: Date | null; isAll: boolean; limit: number },
+): Promise<{ count: number; last: bigint | null; seen: number }> {
+  const [row] = await tx.query<{ count: number; last: string | null; seen: number }>(
+    `with endpoint as (select id, types from webhook_endpoints where id = $1),
+     picked as (
+       select v.id, v.store_id, v.sequence, v.type, v.created_at, v.data from events v
+       where v.store_id = $2 and v.sequence > $3 order by v.sequence limit $6
+     ), made as (
+       insert into deliveries as d (id, store_id, endpoint_id, event_id, sequence, run_at, is_security)
+       select 'dlv_' || substr(p.id, 5, 12) || substr(md5(e.id || p.id), 1, 16), p.store_id, e.id, p.id, p.sequence,
+              clock(), p.type = any($7)
+       from picked p cross join endpoint e
+       where ($4::timestamptz is null or p.created_at >= $4) and case
+         when p.type = 'webhook_endpoint.test' then p.data->'webhookEndpoint'->>'id' = e.id
+         else p.type = any($7) or e.types = '{}' or p.type = any(e.types) end
+       on conflict (endpoint_id, event_id) do update set state = 'pending', tries = 0, run_at = clock(), finished_at = null
+         where d.leased_until is null and d.state <> 'pending' and ($5 or d.state <> 'delivered')
+       returning d.id
+     )
+     select (select count(*)::int from made) as count, (select max(sequence) from picked) as last,
+       (select count(*)::int from picked) as seen`,
+    [endpointId, from.storeId, from.after.toString(), from.since, from.isAll, from.limit, securityTypes],
+  )
+  return {
+    count: row?.count ?? 0,
+    last: row?.last ? BigInt(row.last) : null,
+    seen: row?.seen ?? 0,
+  }
 }

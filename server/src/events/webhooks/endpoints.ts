@@ -7,14 +7,14 @@ import type {
   WebhookEndpointSecret,
 } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
-import type { Transaction } from '../../database/db.ts'
+import type { Database, Transaction } from '../../database/db.ts'
 import { type EndpointId, isId, newId, type StoreId } from '../../ids.ts'
 import { invalid, Problem } from '../../problems.ts'
 import { readSecretsKeys, type SecretsKey } from '../../secrets/key-file.ts'
 import { appendEvent, newEvent } from '../append.ts'
+import type { Queue } from '../rows.ts'
 import { securityHours } from '../security.ts'
-import { type Endpoint, endpointToWire, newSecret, rollTo } from './endpoint.ts'
-import * as rows from './endpoint-rows.ts'
+import { type Endpoint, type EndpointFacts, endpointToWire, newSecret, rollTo } from './endpoint.ts'
 import { resealSecrets, sealSecrets } from './seal-secrets.ts'
 
 /** Every event is delivered to each of them, so their number is limited. */
@@ -22,6 +22,12 @@ const endpointsPerStoreMax = 16
 /** Security events also go to those of the last day: deleted ones, and URLs before a change. */
 const pastEndpointsMax = 48
 const overlapSecondsDefault = 86_400
+
+/** SQL: `EndpointFacts`. The secrets are read only to sign or change them. */
+const factColumns = `id, store_id as "storeId", url, types, is_ordered as "isOrdered", created_at as "createdAt",
+  disabled_at as "disabledAt", disabled_reason as "disabledReason", failing_since as "failingSince"`
+/** SQL: `Endpoint`. */
+export const endpointColumns = `${factColumns}, secrets`
 
 /** The HTTP layer has checked the URL's form; every try checks where it leads. */
 export async function createEndpoint(
@@ -46,10 +52,10 @@ export async function createEndpoint(
     failingSince: null,
   }
   await ctx.db.transaction(async (tx) => {
-    await rows.lockEndpoints(tx, storeId)
+    await lockEndpoints(tx, storeId)
     await refuseTaken(tx, storeId, input.url, null)
     await refuseTooMany(tx, storeId, endpointsPerStoreMax)
-    await rows.insertEndpoint(tx, endpoint)
+    await insertEndpoint(tx, endpoint)
     await tellChange(ctx, tx, actor, { change: 'created', endpoint }, now)
   })
   return { ...endpointToWire(endpoint), secret: secret.secret }
@@ -60,10 +66,14 @@ export async function readEndpoint(
   storeId: StoreId,
   endpointId: string,
 ): Promise<WebhookEndpoint> {
-  const endpoint = isId('we', endpointId) ? await rows.readEndpoint(ctx.db, storeId, endpointId) : null
+  const [endpoint] = await ctx.db.query<EndpointFacts>(
+    `select ${factColumns} from webhook_endpoints where store_id = $1 and id = $2 and deleted_at is null`,
+    [storeId, endpointId],
+  )
   return endpointToWire(endpoint ?? refuseUnknown())
 }
 
+/** Newest first. */
 export async function listEndpoints(
   ctx: Context,
   storeId: StoreId,
@@ -72,10 +82,11 @@ export async function listEndpoints(
   if (query.cursor !== null && !isId('we', query.cursor)) {
     throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'Must be a cursor from an earlier answer.' })
   }
-  const found = await rows.listEndpoints(ctx.db, storeId, {
-    before: query.cursor ?? 'we~',
-    limit: query.limit + 1,
-  })
+  const found = await ctx.db.query<EndpointFacts>(
+    `select ${factColumns} from webhook_endpoints where store_id = $1 and id < $2 and deleted_at is null
+     order by id desc limit $3`,
+    [storeId, query.cursor ?? 'we~', query.limit + 1],
+  )
   const page = found.slice(0, query.limit)
   return {
     data: page.map(endpointToWire),
@@ -111,9 +122,9 @@ export async function updateEndpoint(
       await refuseTooMany(tx, storeId, Number.POSITIVE_INFINITY)
       const id = newId('we', ctx.config.cell, now)
       const secrets = resealSecrets(readKeys(ctx), endpoint.id, id, endpoint.secrets)
-      await rows.keepPrevious(tx, endpoint.id, { id, secrets })
+      await keepPrevious(tx, endpoint.id, { id, secrets })
     }
-    await rows.updateEndpoint(tx, changed, isMoved || isSwitched)
+    await writeEndpoint(tx, changed, isMoved || isSwitched)
     if (JSON.stringify(endpointToWire(changed)) !== JSON.stringify(endpointToWire(endpoint)))
       await tellChange(ctx, tx, actor, { change: 'updated', endpoint: changed }, now)
     return changed
@@ -134,7 +145,7 @@ export async function deleteEndpoint(
 ): Promise<WebhookEndpoint> {
   return endpointToWire(
     await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
-      await rows.deleteEndpoint(tx, endpoint.id)
+      await hideEndpoint(tx, endpoint.id)
       const deleted: Endpoint = {
         ...endpoint,
         disabledAt: now,
@@ -162,7 +173,7 @@ export async function rollSecret(
     const end = new Date(now.getTime() + (overlapSeconds ?? overlapSecondsDefault) * 1_000)
     const secrets = sealSecrets(readKeys(ctx), before.id, rollTo(secret, before.secrets, end, now))
     const rolled: Endpoint = { ...before, secrets }
-    await rows.updateSecrets(tx, rolled)
+    await updateSecrets(tx, rolled)
     await tellChange(ctx, tx, actor, { change: 'updated', endpoint: rolled }, now)
     return rolled
   })
@@ -194,8 +205,8 @@ export async function changeEndpoint<Result>(
   work: (tx: Transaction, endpoint: Endpoint) => Promise<Result>,
 ): Promise<Result> {
   return await ctx.db.transaction(async (tx) => {
-    await rows.lockEndpoints(tx, storeId)
-    const endpoint = isId('we', endpointId) ? await rows.lockEndpoint(tx, storeId, endpointId) : null
+    await lockEndpoints(tx, storeId)
+    const endpoint = isId('we', endpointId) ? await lockEndpoint(tx, storeId, endpointId) : null
     return await work(tx, endpoint ?? refuseUnknown())
   })
 }
@@ -231,7 +242,7 @@ async function tellChange(
 }
 
 async function refuseTooMany(tx: Transaction, storeId: StoreId, liveMax: number): Promise<void> {
-  const { live, past } = await rows.countEndpoints(tx, storeId, securityHours)
+  const { live, past } = await countEndpoints(tx, storeId, securityHours)
   if (live >= liveMax)
     throw new Problem('endpoint_limit', `A store can have at most ${liveMax} webhook endpoints.`)
   if (past >= pastEndpointsMax) {
@@ -248,7 +259,157 @@ async function refuseTaken(
   url: string,
   self: EndpointId | null,
 ): Promise<void> {
-  const taken = await rows.findEndpointByUrl(tx, storeId, url)
+  const taken = await findEndpointByUrl(tx, storeId, url)
   if (taken !== null && taken !== self)
     throw new Problem('endpoint_exists', `The endpoint ${taken} already has this URL.`)
+}
+
+/** Serialises changes to a store's endpoints, so that they can be counted. */
+async function lockEndpoints(tx: Transaction, storeId: StoreId): Promise<void> {
+  await tx.query('select id from stores where id = $1 for no key update', [storeId])
+}
+
+/** The store's endpoints, and how many more were deleted or changed their URL in the last hours. */
+async function countEndpoints(
+  tx: Transaction,
+  storeId: StoreId,
+  hours: number,
+): Promise<{ live: number; past: number }> {
+  const [row] = await tx.query<{ live: number; past: number }>(
+    `select count(*) filter (where deleted_at is null)::int as live,
+       count(*) filter (where deleted_at > clock() - make_interval(hours => $2))::int as past
+     from webhook_endpoints where store_id = $1`,
+    [storeId, hours],
+  )
+  return row ?? { live: 0, past: 0 }
+}
+
+async function findEndpointByUrl(tx: Transaction, storeId: StoreId, url: string): Promise<EndpointId | null> {
+  const [row] = await tx.query<{ id: EndpointId }>(
+    'select id from webhook_endpoints where store_id = $1 and url = $2 and deleted_at is null',
+    [storeId, url],
+  )
+  return row?.id ?? null
+}
+
+async function insertEndpoint(tx: Transaction, endpoint: Endpoint): Promise<void> {
+  await tx.query(
+    `insert into webhook_endpoints (id, store_id, url, types, is_ordered, secrets, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7)`,
+    [
+      endpoint.id,
+      endpoint.storeId,
+      endpoint.url,
+      endpoint.types,
+      endpoint.isOrdered,
+      JSON.stringify(endpoint.secrets),
+      endpoint.createdAt,
+    ],
+  )
+}
+
+async function lockEndpoint(tx: Transaction, storeId: StoreId, endpointId: string): Promise<Endpoint | null> {
+  const [endpoint] = await tx.query<Endpoint>(
+    `select ${endpointColumns} from webhook_endpoints
+     where store_id = $1 and id = $2 and deleted_at is null for no key update`,
+    [storeId, endpointId],
+  )
+  return endpoint ?? null
+}
+
+/**
+ * Writes what the store may change, and its secrets, which may have been sealed since. The endpoint is due at once,
+ * because deliveries may have been waiting. A rest that the receiver asked for goes on unless `isRested`.
+ */
+async function writeEndpoint(tx: Transaction, endpoint: Endpoint, isRested: boolean): Promise<void> {
+  await tx.query(
+    `update webhook_endpoints set url = $2, types = $3, is_ordered = $4, disabled_at = $5, disabled_reason = $6,
+       failing_since = $7, held_until = case when $8 then null else held_until end, due_at = clock(), secrets = $9
+     where id = $1`,
+    [
+      endpoint.id,
+      endpoint.url,
+      endpoint.types,
+      endpoint.isOrdered,
+      endpoint.disabledAt,
+      endpoint.disabledReason,
+      endpoint.failingSince,
+      isRested,
+      JSON.stringify(endpoint.secrets),
+    ],
+  )
+}
+
+/** Keeps the URL and secrets that an endpoint had before a change, as a deleted endpoint. */
+async function keepPrevious(
+  tx: Transaction,
+  endpointId: EndpointId,
+  kept: Pick<Endpoint, 'id' | 'secrets'>,
+): Promise<void> {
+  await tx.query(
+    `insert into webhook_endpoints (id, store_id, url, types, is_ordered, secrets, created_at, disabled_at,
+       disabled_reason, deleted_at)
+     select $2, store_id, url, types, is_ordered, $3, created_at, coalesce(disabled_at, clock()),
+       coalesce(disabled_reason, 'store'), clock()
+     from webhook_endpoints where id = $1`,
+    [endpointId, kept.id, JSON.stringify(kept.secrets)],
+  )
+}
+
+async function updateSecrets(tx: Transaction, endpoint: Endpoint): Promise<void> {
+  await tx.query('update webhook_endpoints set secrets = $2 where id = $1', [
+    endpoint.id,
+    JSON.stringify(endpoint.secrets),
+  ])
+}
+
+async function hideEndpoint(tx: Transaction, endpointId: EndpointId): Promise<void> {
+  await tx.query(
+    `update webhook_endpoints set deleted_at = clock(), disabled_at = coalesce(disabled_at, clock()),
+       disabled_reason = coalesce(disabled_reason, 'store')
+     where id = $1`,
+    [endpointId],
+  )
+}
+
+/** Endpoints that are due for a delivery, and those whose deliveries have been failing. */
+export async function measureEndpoints(
+  db: Database,
+): Promise<{ readonly due: Queue; readonly failing: Queue; readonly disabled: number }> {
+  const [row] = await db.query<{
+    due: number
+    due_at: Date | null
+    failing: number
+    failing_since: Date | null
+    disabled: number
+  }>(
+    `select count(*) filter (where due_at <= clock())::integer as due, min(due_at) filter (where due_at <= clock()) as due_at,
+       count(*) filter (where failing_since is not null and disabled_at is null)::integer as failing,
+       min(failing_since) filter (where disabled_at is null) as failing_since,
+       count(*) filter (where disabled_reason = 'failing')::integer as disabled
+     from webhook_endpoints where deleted_at is null`,
+  )
+  return {
+    due: { count: row?.due ?? 0, oldestAt: row?.due_at ?? null },
+    failing: { count: row?.failing ?? 0, oldestAt: row?.failing_since ?? null },
+    disabled: row?.disabled ?? 0,
+  }
+}
+
+/** An endpoint that does not take what it is sent. */
+export type Troubled = {
+  readonly id: EndpointId
+  readonly url: string
+  /** Null once it was switched off for it. */
+  readonly failingSince: Date | null
+}
+
+/** At most as many as a store may have. */
+export async function listTroubled(db: Database, storeId: StoreId): Promise<Troubled[]> {
+  return await db.query<Troubled>(
+    `select id, url, case when disabled_at is null then failing_since end as "failingSince" from webhook_endpoints
+     where store_id = $1 and deleted_at is null
+       and (disabled_reason in ('failing', 'gone') or disabled_at is null and failing_since is not null) order by id`,
+    [storeId],
+  )
 }

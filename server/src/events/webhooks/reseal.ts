@@ -1,8 +1,8 @@
 import type { Context } from '../../context.ts'
+import type { Database } from '../../database/db.ts'
 import type { EndpointId } from '../../ids.ts'
 import { readSecretsKeys } from '../../secrets/key-file.ts'
-import type { Endpoint } from './endpoint.ts'
-import { listSealedOtherwise, replaceSecrets } from './endpoint-rows.ts'
+import type { Endpoint, Secret } from './endpoint.ts'
 import { resealSecrets } from './seal-secrets.ts'
 
 type Stored = Pick<Endpoint, 'id' | 'secrets'>
@@ -46,4 +46,41 @@ async function resealOnce(ctx: Context): Promise<{ found: number; resealed: numb
     resealed += written.filter((isWritten) => isWritten).length
     last = end.id
   }
+}
+
+/** Endpoints after this one with a secret that this key has not sealed, deleted ones too. */
+async function listSealedOtherwise(
+  db: Database,
+  keyId: string,
+  after: EndpointId | '',
+  limit: number,
+): Promise<Pick<Endpoint, 'id' | 'secrets'>[]> {
+  return await db.query(
+    `select id, secrets from webhook_endpoints where id > $2
+       and exists (select 1 from jsonb_array_elements(secrets) one where one->>'keyId' is distinct from $1)
+     order by id limit $3`,
+    [keyId, after, limit],
+  )
+}
+
+/** Replaces an endpoint's secrets, unless somebody has changed them. One row at a time, so it can't deadlock. */
+async function replaceSecrets(
+  db: Database,
+  endpointId: EndpointId,
+  before: readonly Secret[],
+  after: readonly Secret[],
+): Promise<boolean> {
+  const changed = await db.query(
+    'update webhook_endpoints set secrets = $3 where id = $1 and secrets = $2 returning id',
+    [endpointId, JSON.stringify(before), JSON.stringify(after)],
+  )
+  return changed.length > 0
+}
+
+/** How many endpoints have secrets that no key sealed ('') or that each key did. */
+export async function countByKey(db: Database): Promise<{ keyId: string; endpoints: number }[]> {
+  return await db.query(
+    `select coalesce(one->>'keyId', '') as "keyId", count(distinct id)::int as endpoints
+     from webhook_endpoints cross join lateral jsonb_array_elements(secrets) one group by 1 order by 1`,
+  )
 }

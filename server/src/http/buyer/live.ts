@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { findChangedPages } from '../../checkouts/page-rows.ts'
-import { type CheckoutView, digestOf, readView } from '../../checkouts/view.ts'
+import { type CheckoutView, digestOf, findChangedPages, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { openPoll } from '../../database/poll.ts'
 import { Problem } from '../../problems.ts'

@@ -53,7 +53,7 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
   const addresses = openLimiter('address', ctx.config.addressRequestsPerSecond, ctx.now)
   const attempts = openLimiter('attempt', attemptsPerMinute, ctx.now, 60)
   app.decorateRequest('visitor')
-  app.decorateRequest('endTurn', null)
+  app.decorateRequest('leaveQueue', null)
   app.setErrorHandler((error, request, reply) => sendError(ctx, error, request, reply))
   app.setNotFoundHandler({ preHandler: async () => {} }, () => {
     throw new Refusal('not_found')
@@ -79,11 +79,11 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
     const { url, config, handler } = route
     assert(url.includes(':storeId') === (config?.right !== undefined), `${url} needs a right in its store`)
     route.handler = function (request, reply) {
-      return shares.inTurn(request, async () => await handler.call(this, request, reply))
+      return shares.inQueue(request, async () => await handler.call(this, request, reply))
     }
   })
   // A slow reader, or a long answer, keeps no other request waiting.
-  app.addHook('onSend', async (request) => request.endTurn?.())
+  app.addHook('onSend', async (request) => request.leaveQueue?.())
   const identities = openIdentities(ctx)
   void app.register(async (scope) => {
     mountAssets(scope, '', openAssets('console'), { isOpen: true })

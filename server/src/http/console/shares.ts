@@ -14,8 +14,8 @@ const memberWaitingMax = 20
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set while the request has its turn. */
-    endTurn: (() => void) | null
+    /** Set while the request is handled. */
+    leaveQueue: (() => void) | null
   }
 }
 
@@ -28,8 +28,8 @@ export function openConsoleShares(ctx: Context) {
   const { addressRequestsPerSecond: perSecond } = ctx.config
   const takeOfMember = shares.openRequests(perSecond, 'one member')
   const takeOfStore = shares.openRequests(perSecond, 'the members of one store')
-  const members = shares.openTurns('member', memberAtOnce, memberWaitingMax)
-  const stores = shares.openTurns('store', storeAtOnce, Number.POSITIVE_INFINITY)
+  const members = shares.openFairQueue('member', memberAtOnce, memberWaitingMax)
+  const stores = shares.openFairQueue('store', storeAtOnce, Number.POSITIVE_INFINITY)
 
   return {
     admit(request: FastifyRequest): void {
@@ -38,15 +38,15 @@ export function openConsoleShares(ctx: Context) {
       enterStore(request)
       if (request.visitor.store) takeOfStore(request.visitor.store.storeId)
     },
-    async inTurn(request: FastifyRequest, work: () => Promise<unknown>): Promise<unknown> {
+    async inQueue(request: FastifyRequest, work: () => Promise<unknown>): Promise<unknown> {
       const { session, store } = request.visitor
-      // The handler of HEAD is that of GET, with its turn.
-      if (!session || request.endTurn || request.routeOptions.config.isOpen) return await work()
+      // The handler of HEAD is that of GET, with its place.
+      if (!session || request.leaveQueue || request.routeOptions.config.isOpen) return await work()
       return await members.take(session.member.id, async (endMember) => {
-        request.endTurn = endMember
+        request.leaveQueue = endMember
         if (!store) return await work()
         return await stores.take(store.storeId, async (endStore) => {
-          request.endTurn = () => {
+          request.leaveQueue = () => {
             endStore()
             endMember()
           }

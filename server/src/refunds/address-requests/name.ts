@@ -9,7 +9,7 @@ import { newCode } from './address-request.ts'
 import { type Opened, readAddressRequest, stateOf } from './open.ts'
 
 /** `closed`: the link is no longer open; `readAddressRequest` says why. */
-export type NameOutcome = 'named' | 'closed' | 'malformed' | 'refused'
+type NameOutcome = 'named' | 'closed' | 'malformed' | 'refused'
 
 /**
  * Takes the address that a buyer names, once. If two browsers name one at the same moment, the database takes the first.

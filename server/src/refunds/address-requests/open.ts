@@ -16,14 +16,7 @@ export type Opened = { readonly token: string; readonly secret: string }
  * `open`: asks for an address. `named`, `confirmed`, `returned`: the same browser has named one. `used`: another browser
  * has. `canceled`: the refund ended, or the store paid it elsewhere.
  */
-export type AddressRequestState =
-  | 'open'
-  | 'named'
-  | 'confirmed'
-  | 'returned'
-  | 'used'
-  | 'expired'
-  | 'canceled'
+type AddressRequestState = 'open' | 'named' | 'confirmed' | 'returned' | 'used' | 'expired' | 'canceled'
 
 export type AddressRequestView = {
   readonly refund: Refund

@@ -21,7 +21,7 @@ const open = (settings: Record<string, string>) =>
   openClient({ config: readConfig({ DATABASE_URL: 'postgres://unused', ...settings }) } as Context)
 const local = open({ BASE_URL: 'http://127.0.0.1:8402' })
 const post = async (client: typeof local, url: string, mode: 'live' | 'test' = 'test') =>
-  await client({ url, mode, turn: 0, headers: { 'webhook-id': 'evt_1' }, body: '{"a":1}' })
+  await client({ url, mode, tries: 0, headers: { 'webhook-id': 'evt_1' }, body: '{"a":1}' })
 
 test('the TLS certificate must match the URL’s host name and come from a trusted authority', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'farthing-tls-'))

@@ -1,7 +1,7 @@
 /** Activity: who did what, in words, and what a look at it costs in a long log. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { lookBack, lookedMax } from '../../../src/events/look-back.ts'
+import { lookBack, lookedMax } from '../../../src/events/read.ts'
 import { listStoreMembers } from '../../../src/members/rows.ts'
 import { sendLines, textOf } from './support/api-lines.ts'
 import { enrolWith, inviteBy, openConsole, openInvitedStore } from './support/console.ts'

@@ -24,9 +24,9 @@ async function join(owner: Enrolled, storeId: string, role: string): Promise<Enr
   return await enrolWith(console, await inviteBy(owner, storeId, { name: 'Max', role }))
 }
 
-/** What has its turn, and what waits for it, as the metrics say. */
-async function turns(of: 'store' | 'member'): Promise<[number, number]> {
-  const { values } = await metrics.turns.get()
+/** What is under way, and what waits, as the metrics say. */
+async function queue(of: 'store' | 'member'): Promise<[number, number]> {
+  const { values } = await metrics.fairQueue.get()
   const countIn = (state: string) =>
     values.find(({ labels: l }) => l.listener === 'console' && l.of === of && l.state === state)?.value ?? 0
   return [countIn('under_way'), countIn('waiting')]
@@ -68,14 +68,14 @@ test('three members who send a hundred forms at once have three of four connecti
   const { store, owner } = await openTeam()
   const hostile = [owner, await join(owner, store.id, 'owner'), await join(owner, store.id, 'owner')]
   const other = await openTeam()
-  const before = await refusals('turns')
+  const before = await refusals('queue')
   const sent = await whileLocked([store.id], async () => {
     const forms = Array.from({ length: 100 }, (_, i) => withdraw(hostile[i % 3] as Enrolled, store.id))
-    // Of each member two have a turn and 20 wait; of the store three.
-    await until('the others are refused', async () => (await refusals('turns')) - before === 100 - 3 * 22)
+    // Of each member two are handled and 20 wait; of the store three.
+    await until('the others are refused', async () => (await refusals('queue')) - before === 100 - 3 * 22)
     await until('three are under way', async () => (await connectionsBusy()) === 3)
-    assert.deepEqual(await turns('member'), [6, 60])
-    assert.deepEqual(await turns('store'), [3, 3])
+    assert.deepEqual(await queue('member'), [6, 60])
+    assert.deepEqual(await queue('store'), [3, 3])
     const { browser } = other.owner
     for (const path of ['', '/payments', '/members', '/wallets'])
       assert.equal((await browser.get(`/stores/${other.store.id}${path}`)).statusCode, 200)
@@ -88,8 +88,8 @@ test('three members who send a hundred forms at once have three of four connecti
   assert.equal(countOf(answers, 429), 100 - 3 * 22)
   for (const answer of answers.filter(({ statusCode }) => statusCode === 429))
     assert.equal(answer.headers['retry-after'], '1')
-  for (const whose of ['store', 'member'] as const) assert.deepEqual(await turns(whose), [0, 0])
-  const notes = logged.filter(({ share }) => share === 'turns')
+  for (const whose of ['store', 'member'] as const) assert.deepEqual(await queue(whose), [0, 0])
+  const notes = logged.filter(({ share }) => share === 'queue')
   assert.equal(notes.length, 3, 'one line for each who is refused, not one for each refusal')
 })
 
@@ -131,19 +131,16 @@ test('a member of many stores has two requests under way in all of them together
       const forms = teams.flatMap(({ store }) =>
         Array.from({ length: 5 }, () => withdraw(first.owner, store.id)),
       )
-      await until(
-        'two have their turn and the others wait',
-        async () => String(await turns('member')) === '2,18',
-      )
+      await until('two are handled and the others wait', async () => String(await queue('member')) === '2,18')
       await until('two are under way', async () => (await connectionsBusy()) === 2)
       return forms
     },
   )
   assert.equal(countOf(await Promise.all(sent), 404), 20)
-  assert.deepEqual(await turns('member'), [0, 0])
+  assert.deepEqual(await queue('member'), [0, 0])
 })
 
-test('HEAD takes one turn, as GET does, and a request that fails leaves none behind', async () => {
+test('HEAD takes one place, as GET does, and a request that fails leaves none behind', async () => {
   const { store, owner } = await openTeam()
   const { browser } = owner
   const head = () =>
@@ -157,7 +154,7 @@ test('HEAD takes one turn, as GET does, and a request that fails leaves none beh
   assert.equal(countOf(answers, 200), 10)
   assert.equal((await browser.get(`/stores/${store.id}/nothing`)).statusCode, 404)
   assert.equal((await browser.post('/confirm', { action: 'nonsense' })).statusCode >= 400, true)
-  for (const whose of ['store', 'member'] as const) assert.deepEqual(await turns(whose), [0, 0])
+  for (const whose of ['store', 'member'] as const) assert.deepEqual(await queue(whose), [0, 0])
 })
 
 test('a store’s members together may ask as often as one address, wherever they are; another store’s are not refused', async () => {

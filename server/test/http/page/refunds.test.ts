@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findChangedPages } from '../../../src/checkouts/page-rows.ts'
-import { readView } from '../../../src/checkouts/view.ts'
+import { findChangedPages, readView } from '../../../src/checkouts/view.ts'
 import { languages } from '../../../src/http/page/languages/choose.ts'
 import { openTestApp } from '../../support/app.ts'
 import { completeByHand, payer, refundByHand, setStatus } from '../../support/by-hand.ts'

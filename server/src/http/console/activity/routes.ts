@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../../context.ts'
-import { lookBack } from '../../../events/look-back.ts'
+import { lookBack } from '../../../events/read.ts'
 import { listStoreMembers } from '../../../members/rows.ts'
 import { pageKeys } from '../../../stores/api-keys.ts'
 import { readNumber } from '../developers/routes.ts'
@@ -12,7 +12,7 @@ const keysShown = 100
 
 /**
  * The audit log: what members, keys and operators did, in words. It is the event log, of which most is about checkouts;
- * a page looks through a bounded stretch of it (see look-back.ts) and says how to go on.
+ * a page looks through a bounded stretch of it (see `lookBack`) and says how to go on.
  */
 export function mountActivity(scope: FastifyInstance, ctx: Context): void {
   scope.get('/stores/:storeId/activity', { config: { right: 'activity:read' } }, async (request, reply) => {

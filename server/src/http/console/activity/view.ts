@@ -1,5 +1,5 @@
 import type { Event, EventType } from '@farthing/sdk'
-import type { LookedBack } from '../../../events/look-back.ts'
+import type { LookedBack } from '../../../events/read.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { at, renderFurther } from '../developers/tabs.ts'
 import { showCount } from '../formats.ts'

@@ -1,6 +1,6 @@
 import type { Event, Scope, WebhookEndpoint } from '@farthing/sdk'
-import type { LookedBack } from '../../../events/look-back.ts'
-import type { Backlog, RecentDelivery } from '../../../events/webhooks/recent-rows.ts'
+import type { LookedBack } from '../../../events/read.ts'
+import type { Backlog, RecentDelivery } from '../../../events/webhooks/recent.ts'
 import { mayMakeKeys } from '../../../members/rights.ts'
 import { scopes, subjects } from '../../../stores/scopes.ts'
 import type { Key } from '../../../stores/store.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { openPoll } from '../../../database/poll.ts'
-import { lastSequences } from '../../../events/rows.ts'
+import { readLastSequences } from '../../../events/rows.ts'
 import type { StoreId } from '../../../ids.ts'
 import { Problem } from '../../../problems.ts'
 import { openStreams, type Stream } from '../../streams.ts'
@@ -45,7 +45,7 @@ export function mountLive(scope: FastifyInstance, ctx: Context): void {
     now: ctx.now,
     isNeeded: () => open.size > 0,
     async poll() {
-      for (const { storeId, last } of await lastSequences(ctx.db, [...open.keys()])) note(storeId, last)
+      for (const [storeId, last] of await readLastSequences(ctx.db, [...open.keys()])) note(storeId, last)
     },
     onError: (error) =>
       ctx.log.warn({ err: error }, 'could not read which stores have news for open screens; trying again'),

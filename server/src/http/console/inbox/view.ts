@@ -1,7 +1,7 @@
 import type { Event, Payment } from '@farthing/sdk'
 import { toShown } from '../../../chains/families.ts'
 import type { Checkout } from '../../../checkouts/checkout.ts'
-import type { Likely, Owed } from '../../../checkouts/payments/likely-rows.ts'
+import type { Likely, Owed } from '../../../checkouts/payments/likely.ts'
 import type { CreditRow } from '../../../payments/credits/credit.ts'
 import type { StorePayment } from '../../../payments/credits/store-payments.ts'
 import { fill, type Html, html } from '../../page/html.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { cancelCheckout } from '../../../checkouts/cancel.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
-import { listClaims, listCredits, listTold } from '../../../checkouts/trail-rows.ts'
+import { listClaims, listCredits, listTold } from '../../../checkouts/trail.ts'
 import type { Context } from '../../../context.ts'
 import { readEvents } from '../../../events/read.ts'
 import { isId } from '../../../ids.ts'

@@ -1,7 +1,7 @@
 import type { Event, EventType, Refund } from '@farthing/sdk'
 import { toShown } from '../../../chains/families.ts'
 import type { Checkout } from '../../../checkouts/checkout.ts'
-import type { Claim, Told } from '../../../checkouts/trail-rows.ts'
+import type { Claim, Told } from '../../../checkouts/trail.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'

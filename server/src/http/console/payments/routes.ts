@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { readCheckouts } from '../../../checkouts/list-rows.ts'
 import { listPayments } from '../../../checkouts/payments/list.ts'
-import { listWithReceived } from '../../../checkouts/read.ts'
+import { listWithReceived, readCheckouts } from '../../../checkouts/read.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
 import type { Context } from '../../../context.ts'
 import { readPayment } from '../../../payments/credits/store-payments.ts'

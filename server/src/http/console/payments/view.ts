@@ -1,6 +1,6 @@
 import type { Payment } from '@farthing/sdk'
 import type { Checkout } from '../../../checkouts/checkout.ts'
-import type { ReceivedRow } from '../../../checkouts/list-rows.ts'
+import type { ReceivedRow } from '../../../checkouts/read.ts'
 import { networks } from '../../../networks.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { fill, type Html, html } from '../../page/html.ts'

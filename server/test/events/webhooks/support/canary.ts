@@ -111,8 +111,8 @@ const context = (settings: Record<string, string>): Context =>
     }),
   }) as Context
 const live = openClient(context({}))
-const post = async (post: typeof live, url: string, mode: 'live' | 'test', turn: number) =>
-  await post({ url, mode, turn, headers: {}, body: '{}' })
+const post = async (post: typeof live, url: string, mode: 'live' | 'test', tries: number) =>
+  await post({ url, mode, tries, headers: {}, body: '{}' })
 
 const urls = [
   ...forms.filter((url) => URL.canParse(url)),

@@ -1,6 +1,6 @@
 import type { Delivery, DeliveryAttempt, Event, EventType, WebhookEndpoint } from '@farthing/sdk'
-import type { Backlog, RecentDelivery } from '../../../../events/webhooks/recent-rows.ts'
-import { bodyOf, webhookHeaders } from '../../../../events/webhooks/request.ts'
+import { bodyOf, webhookHeaders } from '../../../../events/webhooks/client.ts'
+import type { Backlog, RecentDelivery } from '../../../../events/webhooks/recent.ts'
 import { eventTypes } from '../../../api/event-types.ts'
 import { fill, type Html, html } from '../../../page/html.ts'
 import { showCount } from '../../formats.ts'

@@ -7,17 +7,17 @@ import type { Database } from './db.ts'
  * connection. A store that asks for a hundred changes at once would otherwise hold all connections while they wait for
  * each other's locks, and every other store would wait for the last of them. Each process counts for itself.
  */
-export type Turns = {
-  /** Does the work when it is its turn, which ends with the work, or before if the work says so. */
+export type FairQueue = {
+  /** Does the work once there is a place for it. The place is free again after the work, or when the work calls `end`. */
   take<Result>(name: string, work: (end: () => void) => Promise<Result>): Promise<Result>
-  /** The same database, in which every transaction of `name` waits for its turn. */
+  /** The same database, in which every transaction of `name` waits for a place. */
   of(db: Database, name: string): Database
-  /** What is under way, and what waits. */
+  /** How much is under way, and how much waits. */
   count(name: string): { readonly underWay: number; readonly waiting: number }
 }
 
-/** Hears of what becomes of turns, for metrics and the log. */
-export type TurnsWatch = {
+/** Is told of changes, for metrics and the log. */
+export type QueueWatch = {
   moved(state: 'underWay' | 'waiting', by: 1 | -1): void
   refused(name: string): void
 }
@@ -25,11 +25,16 @@ export type TurnsWatch = {
 type Line = { underWay: number; readonly waiting: (() => void)[] }
 
 /**
- * A turn lasts for `turnMs` at least, even if its work is done before: so `atOnce` turns per `turnMs` begin at most,
- * however many wait, and what one name takes of the processor is bounded. The caller gets the answer as soon as the work
- * is done.
+ * A place is taken for at least `placeMs`, even if its work is done sooner. At most `atOnce` pieces of work per `placeMs`
+ * begin, however many wait, which bounds what one name takes of the processor. The caller gets the answer as soon as the
+ * work is done.
  */
-export function openTurns(atOnce: number, waitingMax: number, watch?: TurnsWatch, turnMs = 0): Turns {
+export function openFairQueue(
+  atOnce: number,
+  waitingMax: number,
+  watch?: QueueWatch,
+  placeMs = 0,
+): FairQueue {
   const lines = new Map<string, Line>()
 
   async function begin(name: string): Promise<void> {
@@ -49,7 +54,7 @@ export function openTurns(atOnce: number, waitingMax: number, watch?: TurnsWatch
       )
     }
     watch?.moved('waiting', 1)
-    // A finished turn is handed to the first in line, so that no later caller takes it.
+    // A free place is handed to the first in line, so that no later caller takes it.
     await new Promise<void>((resolve) => line.waiting.push(resolve))
     watch?.moved('waiting', -1)
   }
@@ -66,9 +71,9 @@ export function openTurns(atOnce: number, waitingMax: number, watch?: TurnsWatch
     if (--line.underWay === 0) lines.delete(name)
   }
 
-  const take: Turns['take'] = async (name, work) => {
+  const take: FairQueue['take'] = async (name, work) => {
     await begin(name)
-    const isLongEnough = turnMs < 1 ? null : pause(turnMs, undefined, { ref: false })
+    const isLongEnough = placeMs < 1 ? null : pause(placeMs, undefined, { ref: false })
     let isOver = false
     const end = () => {
       if (isOver) return

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openTurns } from '../../src/database/turns.ts'
+import { openFairQueue } from '../../src/database/fair-queue.ts'
 import { Problem } from '../../src/problems.ts'
 import { freshDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
@@ -28,11 +28,11 @@ function openWork() {
 
 test('of one name at most so many are under way; the others wait in their order, and another name does not wait', async () => {
   const { begun, work, untilBegun, end } = openWork()
-  const turns = openTurns(2, 10)
-  const all = ['a1', 'a2', 'a3', 'a4'].map((each) => turns.of(db, 'a').transaction(work(each)))
+  const queue = openFairQueue(2, 10)
+  const all = ['a1', 'a2', 'a3', 'a4'].map((each) => queue.of(db, 'a').transaction(work(each)))
   await untilBegun('a1', 'a2')
-  assert.deepEqual(turns.count('a'), { underWay: 2, waiting: 2 })
-  all.push(turns.of(db, 'b').transaction(work('b1')))
+  assert.deepEqual(queue.count('a'), { underWay: 2, waiting: 2 })
+  all.push(queue.of(db, 'b').transaction(work('b1')))
   await untilBegun('a1', 'a2', 'b1')
   end()
   await untilBegun('a1', 'a2', 'b1', 'a3')
@@ -41,13 +41,13 @@ test('of one name at most so many are under way; the others wait in their order,
   assert.equal(begun.at(-1), 'a4')
   for (let i = 0; i < 3; i++) end()
   await Promise.all(all)
-  assert.deepEqual(turns.count('a'), { underWay: 0, waiting: 0 })
+  assert.deepEqual(queue.count('a'), { underWay: 0, waiting: 0 })
 })
 
-test('beyond those that may wait one is refused, and one that fails gives its turn to the next', async () => {
+test('beyond those that may wait one is refused, and one that fails gives its place to the next', async () => {
   const { work, untilBegun, end } = openWork()
-  const turns = openTurns(1, 1)
-  const mine = turns.of(db, 'a')
+  const queue = openFairQueue(1, 1)
+  const mine = queue.of(db, 'a')
   let fail: (() => void) | null = null
   const broken = mine.transaction(
     () =>
@@ -62,30 +62,30 @@ test('beyond those that may wait one is refused, and one that fails gives its tu
     (error) => error instanceof Problem && error.code === 'rate_limited',
   )
   await until('the first has begun', async () => fail !== null)
-  assert.deepEqual(turns.count('a'), { underWay: 1, waiting: 1 })
+  assert.deepEqual(queue.count('a'), { underWay: 1, waiting: 1 })
   ;(fail as unknown as () => void)()
   await failed
   await untilBegun('next')
   end()
   await next
-  assert.deepEqual(turns.count('a'), { underWay: 0, waiting: 0 })
+  assert.deepEqual(queue.count('a'), { underWay: 0, waiting: 0 })
 })
 
-test('a turn lasts as long as it must although its work is done: so many begin in a time, and whoever is first gets the answer at once', async () => {
-  const turnMs = 60
-  const turns = openTurns(2, 10, undefined, turnMs)
+test('a place is taken for as long as it must although its work is done: so many begin in a time, and whoever is first gets the answer at once', async () => {
+  const placeMs = 60
+  const queue = openFairQueue(2, 10, undefined, placeMs)
   const began = performance.now()
   const ended: number[] = []
   const work = async () => {}
   await Promise.all(
     Array.from({ length: 6 }, async () => {
-      await turns.take('a', work)
+      await queue.take('a', work)
       ended.push(performance.now() - began)
     }),
   )
   // Timers may be a millisecond early.
-  const beginsAfter = (place: number) => Math.floor(place / 2) * (turnMs - 2)
+  const beginsAfter = (place: number) => Math.floor(place / 2) * (placeMs - 2)
   for (const [place, ms] of ended.entries()) assert(ms >= beginsAfter(place), String(ended))
-  assert((ended[1] ?? turnMs) < (ended[2] ?? 0), 'the first two do not wait for the end of their turns')
-  await until('the last turns are over', async () => turns.count('a').underWay === 0)
+  assert((ended[1] ?? placeMs) < (ended[2] ?? 0), 'the first two do not wait for their places to be free')
+  await until('the last places are free', async () => queue.count('a').underWay === 0)
 })

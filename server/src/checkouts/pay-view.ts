@@ -1,3 +1,5 @@
+import type { Context } from '../context.ts'
+import { openBatcher } from '../database/batch.ts'
 import type { Database } from '../database/db.ts'
 import type { CheckoutId } from '../ids.ts'
 import { type CreditRow, creditFromJson, creditJson, type RawCredit } from '../payments/credits/credit.ts'
@@ -42,7 +44,23 @@ export type PayView = {
 }
 
 /** A request to pay: which checkout, and with which payment. */
-export type PayQuestion = { readonly checkoutId: CheckoutId; readonly payment: Payment | null }
+type PayQuestion = { readonly checkoutId: CheckoutId; readonly payment: Payment | null }
+
+export type ReadPayView = (question: PayQuestion) => Promise<PayView | null>
+
+const viewsPerStatement = 128
+
+const viewStatementsMax = 2
+
+/** Reads of requests that arrive together share statements. */
+export function openPayViews({ db }: Context): ReadPayView {
+  return openBatcher<PayQuestion, PayView | null>({
+    run: (questions) => readPayViews(db, questions),
+    runAlone: async (question) => (await readPayViews(db, [question]))[0] ?? null,
+    itemsMax: viewsPerStatement,
+    inFlightMax: viewStatementsMax,
+  })
+}
 
 /** Reads what each of these requests needs, in one statement. Null where there is no such checkout. */
 export async function readPayViews(
