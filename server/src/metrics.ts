@@ -213,6 +213,12 @@ function chainMetrics(registers: Registry[]) {
       labelNames: ['network'],
       registers,
     }),
+    unreadable: new Counter({
+      name: 'farthing_unreadable_transactions_total',
+      help: 'Transactions that name the reference of a checkout and cannot be read: see the log, a payer may have paid.',
+      labelNames: ['network'],
+      registers,
+    }),
     contradictions: new Counter({
       name: 'farthing_provider_contradictions_total',
       help: 'Looks at the chain in which a provider of nodes contradicted others and was not believed.',

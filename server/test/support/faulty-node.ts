@@ -54,7 +54,7 @@ export async function openFaultyNode(target: string) {
     target,
     /** The fault for a request, or null. */
     choose: (_calls: readonly Call[]): Fault | null => null,
-    /** Replaces a result; an Error becomes an error answer. */
+    /** Replaces a result; an Error becomes an error answer, with its `code` if it has one. */
     lie: (_call: Call, result: unknown): unknown => result,
     /** If set, answers every call instead of the chain. */
     liar: null as Lie | null,
@@ -135,7 +135,8 @@ export async function openFaultyNode(target: string) {
       const call = calls.find(({ id }) => id === reply.id)
       if (!call || reply.error) return reply
       const result = fault === 'null' ? null : node.lie(call, reply.result)
-      return result instanceof Error ? toError(call.id, result.message) : { ...reply, result }
+      if (!(result instanceof Error)) return { ...reply, result }
+      return toError(call.id, result.message, (result as { code?: number }).code)
     })
     if (held && hasMethod(calls, [held.method])) {
       node.holding++
@@ -152,8 +153,8 @@ function hasMethod(calls: readonly Call[], methods: readonly string[]): boolean 
   return calls.some(({ method }) => methods.includes(method))
 }
 
-function toError(id: number, message = 'internal error'): Reply {
-  return { jsonrpc: '2.0', id, error: { code: -32603, message } }
+function toError(id: number, message = 'internal error', code = -32603): Reply {
+  return { jsonrpc: '2.0', id, error: { code, message } }
 }
 
 async function forward(target: string, calls: readonly Call[]): Promise<Reply[]> {

@@ -1,7 +1,7 @@
 import { type Agreement, agree } from '../agree.ts'
 import type { RpcOutcome } from '../rpc.ts'
 import type { SvmChain } from './chain.ts'
-import { decodeTransaction, type SvmTransaction, toBase58 } from './message.ts'
+import { decodeAnyTransaction, type SvmTransaction, toBase58 } from './message.ts'
 import { readAnswer, whole } from './witnesses.ts'
 
 /** A transaction in a confirmed block, and what it did to token accounts. */
@@ -38,18 +38,22 @@ type RawLanded = {
   } | null
 } | null
 
+/** The newest version of transactions that we can read. */
+const versionMax = 1
+/** How nodes refuse to return a transaction of a newer version. */
+const versionRefused = -32015
 const readPerRequest = 50
+
+/** `isUnreadable`: a provider has it in a block, and we cannot read it. */
+export type Reading = Agreement<Landed> & { readonly isUnreadable: boolean }
 
 /**
  * In the order of the hashes, what enough providers report alike: slot, time, error, bytes and balances. No fact for a
- * transaction that too few have in a confirmed block, or cannot return (one of an unknown version, say).
+ * transaction that too few have in a confirmed block, or that cannot be read (one of an unknown version, say).
  */
-export async function readLanded(
-  { rpc, network }: SvmChain,
-  hashes: readonly string[],
-): Promise<Agreement<Landed>[]> {
-  const settings = { encoding: 'base64', commitment: 'confirmed', maxSupportedTransactionVersion: 0 }
-  const agreed: Agreement<Landed>[] = []
+export async function readLanded({ rpc, network }: SvmChain, hashes: readonly string[]): Promise<Reading[]> {
+  const settings = { encoding: 'base64', commitment: 'confirmed', maxSupportedTransactionVersion: versionMax }
+  const agreed: Reading[] = []
   for (let start = 0; start < hashes.length; start += readPerRequest) {
     const some = hashes.slice(start, start + readPerRequest)
     const witnesses = await rpc.askAll(
@@ -61,16 +65,25 @@ export async function readLanded(
         return fact ? { provider, fact } : []
       })
       const { fact, ...rest } = agree(told, ({ key }) => key, network.witnessesMin)
-      agreed.push({ fact: fact?.landed ?? null, ...rest })
+      const isUnreadable = !fact && witnesses.some(({ outcomes }) => cannotRead(outcomes[i], hash))
+      agreed.push({ fact: fact?.landed ?? null, isUnreadable, ...rest })
     }
   }
   return agreed
 }
 
+function cannotRead(outcome: RpcOutcome | undefined, hash: string): boolean {
+  if (!outcome) return false
+  if ('error' in outcome) return outcome.error.code === versionRefused
+  // A node that does not know the block's time yet will.
+  const isComplete = readAnswer(outcome, (raw: RawLanded) => raw !== null && raw.blockTime !== null)
+  return isComplete === true && toLanded(outcome, hash) === null
+}
+
 /** With a text that is the same for two providers only if everything that we use is. */
 function toLanded(outcome: RpcOutcome | undefined, hash: string): { landed: Landed; key: string } | null {
   return readAnswer(outcome, (raw: RawLanded) => {
-    const transaction = raw && decodeTransaction(Buffer.from(raw.transaction[0], 'base64'))
+    const transaction = raw && decodeAnyTransaction(Buffer.from(raw.transaction[0], 'base64'))
     const [signature] = transaction?.signatures ?? []
     // The hash is the first signature: other bytes are another transaction.
     if (!raw?.meta || raw.blockTime === null || !transaction || !signature || toBase58(signature) !== hash)

@@ -17,6 +17,8 @@ import type { Hex } from '../hex.ts'
  * so a payment that is waiting for a settler's signature cannot be sent without us.
  */
 export type SvmTransaction = {
+  /** Settlers sign none of version 1, which sets its compute budget in another place. */
+  readonly version: 'legacy' | 0 | 1
   readonly message: Uint8Array
   /** Of the accounts that must sign, in order; all zeros if missing. */
   readonly signatures: readonly Uint8Array[]
@@ -34,36 +36,38 @@ type Instruction = {
   readonly data: Uint8Array
 }
 
-/** The size of a network packet: nodes accept nothing larger. */
-const transactionBytesMax = 1_232
+/** Nodes accept nothing larger: a network packet, and for version 1 three of them. */
+const bytesMax = { legacy: 1_232, 0: 1_232, 1: 4_096 } as const
 
-/** Null if the bytes are not a transaction, or are not its canonical encoding. */
+/** Null if the bytes are not a transaction of a version that we sign, or are not its canonical encoding. */
 export function decodeTransaction(bytes: Uint8Array): SvmTransaction | null {
-  if (bytes.length > transactionBytesMax) return null
+  const transaction = decodeAnyTransaction(bytes)
+  return transaction?.version === 1 ? null : transaction
+}
+
+/** Null if the bytes are not a transaction of any version, or are not its canonical encoding. */
+export function decodeAnyTransaction(bytes: Uint8Array): SvmTransaction | null {
+  if (bytes.length > bytesMax[1]) return null
   try {
     const transaction = getTransactionDecoder().decode(bytes)
     if (!Buffer.from(getTransactionEncoder().encode(transaction)).equals(bytes)) return null
     const message = new Uint8Array(transaction.messageBytes)
     const read = getCompiledTransactionMessageDecoder().decode(message)
-    if (read.version !== 0 && read.version !== 'legacy') return null
+    if (bytes.length > bytesMax[read.version]) return null
     // The decoder ignores bytes after the message. Nodes simulate such a transaction, but no leader accepts it.
     if (!Buffer.from(getCompiledTransactionMessageEncoder().encode(read)).equals(message)) return null
     const accounts = read.staticAccounts
-    const { numSignerAccounts, numReadonlySignerAccounts, numReadonlyNonSignerAccounts } = read.header
-    const isWritable = (place: number) =>
-      place < numSignerAccounts
-        ? place < numSignerAccounts - numReadonlySignerAccounts
-        : place < accounts.length - numReadonlyNonSignerAccounts
     return {
+      version: read.version,
       message,
       signatures: Object.values(transaction.signatures).map(
         (signature) => new Uint8Array(signature ?? new Uint8Array(64)),
       ),
       accounts,
-      writable: accounts.filter((_, place) => isWritable(place)),
+      writable: accounts.filter((_, place) => isWritable(read, place)),
       blockhash: read.lifetimeToken,
       hasLookups: read.version === 0 && (read.addressTableLookups?.length ?? 0) > 0,
-      instructions: read.instructions.map(({ programAddressIndex, accountIndices, data }) => ({
+      instructions: instructionsOf(read).map(({ programAddressIndex, accountIndices, data }) => ({
         program: accounts[programAddressIndex],
         accounts: (accountIndices ?? []).map((index) => accounts[index]),
         data: new Uint8Array(data ?? []),
@@ -73,6 +77,25 @@ export function decodeTransaction(bytes: Uint8Array): SvmTransaction | null {
     // The decoders throw on anything they cannot read.
     return null
   }
+}
+
+type Compiled = ReturnType<ReturnType<typeof getCompiledTransactionMessageDecoder>['decode']>
+
+function isWritable({ header, staticAccounts }: Compiled, place: number): boolean {
+  const { numSignerAccounts, numReadonlySignerAccounts, numReadonlyNonSignerAccounts } = header
+  return place < numSignerAccounts
+    ? place < numSignerAccounts - numReadonlySignerAccounts
+    : place < staticAccounts.length - numReadonlyNonSignerAccounts
+}
+
+/** Version 1 writes the lengths of all instructions before their contents. */
+function instructionsOf(read: Compiled) {
+  if (read.version !== 1) return read.instructions
+  return read.instructionHeaders.map(({ programAccountIndex }, i) => ({
+    programAddressIndex: programAccountIndex,
+    accountIndices: read.instructionPayloads[i]?.instructionAccountIndices,
+    data: read.instructionPayloads[i]?.instructionData,
+  }))
 }
 
 /** Writes the signatures in the order of the accounts. */

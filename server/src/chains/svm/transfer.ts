@@ -62,7 +62,7 @@ export function readExact(
   const { accounts, instructions: all, signatures } = transaction
   const refuse = (refusal: string) => ({ refusal })
   const [feePayer] = accounts
-  if (!feePayer || transaction.hasLookups) return refuse(prefix)
+  if (!feePayer || transaction.hasLookups || transaction.version === 1) return refuse(prefix)
   if (signatures.length > signersMax) return refuse('invalid_exact_svm_payload_excessive_signers')
   const isGuard = ({ program }: Instruction, place: number) => program === lighthouseProgram && place > 1
   const guards = all.filter(isGuard)

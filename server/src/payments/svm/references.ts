@@ -35,6 +35,7 @@ export function openReferences(
   const network = chain.network.caip2
   /** Transactions that were listed for a reference but paid nothing for it, so that they are read only once. */
   const idle = new Set<string>()
+  const noteUnreadable = openUnreadable(ctx, chain)
 
   return async () => {
     const awaited = await listAwaited(ctx.db, network, pace, referencesPerRun)
@@ -52,9 +53,11 @@ export function openReferences(
     const hashes = [...new Set(toRead.map(([hash]) => hash))]
     const landed = await readLanded(chain, hashes)
     const found = new Map(hashes.map((hash, i) => [hash, landed[i]?.fact ?? null]))
+    const unreadable = new Set(hashes.filter((_, i) => landed[i]?.isUnreadable))
     const credited = new Set<string>()
     for (const [hash, of] of toRead) {
       const one = found.get(hash)
+      if (unreadable.has(hash)) noteUnreadable(hash, of)
       if (!one || credited.has(hash)) continue
       if (await credit(ctx, network, { hash, landed: one, of }, updateStatus)) credited.add(hash)
       else if (ctx.now().getTime() - one.time.getTime() > forkableMs) {
@@ -67,6 +70,21 @@ export function openReferences(
     noteDoubt(joinDoubts([...landed, doubt]))
     if (isCredited || isSettled) ctx.db.wakeUps.send('outcomes')
     return isCredited || awaited.length === referencesPerRun
+  }
+}
+
+/** Says once of each transaction that it cannot be read: it may have paid its checkout, which then stays open. */
+function openUnreadable(ctx: Context, { network: { id } }: SvmChain): (hash: string, of: Awaited) => void {
+  const noted = new Set<string>()
+  return (hash, { checkoutId }) => {
+    if (noted.has(hash)) return
+    if (noted.size >= idleMax) noted.clear()
+    noted.add(hash)
+    ctx.metrics.unreadable.inc({ network: id })
+    ctx.log.error(
+      { network: id, txHash: hash, checkoutId },
+      'a transaction names the reference of a checkout and cannot be read, so the checkout is not completed: look it up in an explorer; if it paid, tell the store, and update Farthing',
+    )
   }
 }
 
