@@ -192,12 +192,16 @@ test('a sign-up that is killed in the middle leaves nothing, and can be repeated
   const before = await countAll()
   let killed: Promise<{ statusCode: number }> | undefined
   await ctx.db.transaction(async (tx) => {
+    await tx.query('set local idle_in_transaction_session_timeout = 0')
     // The session is the last thing that a sign-up writes. It waits here, with all the rest written.
     await tx.query('lock table sessions in share row exclusive mode')
+    const [{ pid } = assert.fail()] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid')
     killed = browser.post('/sign-up', sent)
     await until('the sign-up waits', async () => {
-      const ended = await tx.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where pg_backend_pid() = any (pg_blocking_pids(pid))`,
+      // Not in the transaction: it would only ever see the connections that were open at its first look.
+      const ended = await ctx.db.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where $1::int = any (pg_blocking_pids(pid))`,
+        [pid],
       )
       return ended.length > 0
     })
