@@ -10,7 +10,6 @@ const homonyms: Readonly<Record<string, number>> = {
   Place: 2,
   Refusal: 2,
   Seen: 2,
-  StoreRow: 2,
   Subject: 2,
   Wanted: 2,
 }

@@ -7,7 +7,7 @@ import type { MemberId, StoreId } from '../ids.ts'
 import type { MailKind, Subject } from '../mails/mail.ts'
 import { sendsMail, writeMail } from '../mails/write.ts'
 import { type Member, memberToWire, type Session, type StoreMember } from './member.ts'
-import { isKnown, listMemberships, type MemberRow, toMember } from './rows.ts'
+import { isKnown, listMemberships, memberColumns } from './rows.ts'
 
 type MemberEvent = Extract<EventType, `member.${string}`>
 export type WalletEvent = Extract<EventType, `wallet.${string}`>
@@ -226,8 +226,8 @@ async function listOwnerAddresses(
   readonly isKnown: boolean
   readonly addresses: readonly string[]
 }> {
-  const [row] = await tx.query<{ name: string; is_known: boolean; addresses: string[] }>(
-    `select s.name, ${isKnown} as is_known, array(
+  const [row] = await tx.query<{ storeName: string; isKnown: boolean; addresses: string[] }>(
+    `select s.name as "storeName", ${isKnown} as "isKnown", array(
        select distinct m.email from members m
        where m.email is not null and (m.id = $2 or m.id in (
          select member_id from memberships where store_id = s.id and role = 'owner'))
@@ -235,16 +235,10 @@ async function listOwnerAddresses(
      from stores s where s.id = $1`,
     [storeId, memberId],
   )
-  return {
-    storeName: row?.name ?? '',
-    isKnown: row?.is_known ?? false,
-    addresses: row?.addresses ?? [],
-  }
+  return row ?? { storeName: '', isKnown: false, addresses: [] }
 }
 
 async function readMember(tx: Transaction, memberId: MemberId): Promise<Member | null> {
-  const [row] = await tx.query<MemberRow>('select id, name, email, is_operator from members where id = $1', [
-    memberId,
-  ])
-  return row ? toMember(row) : null
+  const [row] = await tx.query<Member>(`select ${memberColumns} from members where id = $1`, [memberId])
+  return row ?? null
 }

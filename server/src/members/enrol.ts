@@ -9,10 +9,9 @@ import { Refusal } from './refusal.ts'
 import {
   deleteIdentities,
   deleteOtherPasskeys,
-  type InvitationRow,
+  invitationColumns,
   listMemberships,
   lockMember,
-  toInvitation,
   withdrawBy,
   withdrawFor,
 } from './rows.ts'
@@ -115,12 +114,12 @@ async function readInvitation(
   db: Database,
   tokenHash: Buffer,
 ): Promise<(Invitation & { readonly storeName: string }) | null> {
-  const [row] = await db.query<InvitationRow & { store_name: string }>(
-    `select i.*, s.name as store_name from invitations i join stores s on s.id = i.store_id
+  const [row] = await db.query<Invitation & { storeName: string }>(
+    `select ${invitationColumns}, s.name as "storeName" from invitations i join stores s on s.id = i.store_id
      where i.token_hash = $1 and i.used_at is null and i.expires_at > clock()`,
     [tokenHash],
   )
-  return row ? { ...toInvitation(row), storeName: row.store_name } : null
+  return row ?? null
 }
 
 /**
@@ -133,7 +132,7 @@ async function enrolPasskey(
   passkey: NewPasskey,
   now: Date,
 ): Promise<Invitation | null> {
-  const [row] = await tx.query<InvitationRow>(
+  const [row] = await tx.query<Invitation>(
     `with used as (
        update invitations set used_at = $8
        where token_hash = $1 and used_at is null and expires_at > clock()
@@ -150,7 +149,7 @@ async function enrolPasskey(
        on conflict (credential_id) do nothing
        returning member_id
      )
-     select used.* from used join stored using (member_id)`,
+     select ${invitationColumns} from used i join stored using (member_id)`,
     [
       tokenHash,
       passkey.id,
@@ -162,7 +161,7 @@ async function enrolPasskey(
       now,
     ],
   )
-  return row ? toInvitation(row) : null
+  return row ?? null
 }
 
 /**

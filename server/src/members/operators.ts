@@ -5,7 +5,7 @@ import { announce } from './announce.ts'
 import type { Member } from './member.ts'
 import { Refusal } from './refusal.ts'
 import { signOutForGood } from './remove.ts'
-import { listMemberships, type MemberRow, toMember, withdrawFor } from './rows.ts'
+import { listMemberships, memberColumns, withdrawFor } from './rows.ts'
 
 /**
  * Makes a member an operator of the deployment, or ends that. Only the command line does this. It gives no access to a
@@ -42,9 +42,9 @@ async function updateOperator(
   memberId: string,
   isOperator: boolean,
 ): Promise<Member | null> {
-  const [row] = await tx.query<MemberRow>('update members set is_operator = $2 where id = $1 returning *', [
-    memberId,
-    isOperator,
-  ])
-  return row ? toMember(row) : null
+  const [row] = await tx.query<Member>(
+    `update members set is_operator = $2 where id = $1 returning ${memberColumns}`,
+    [memberId, isOperator],
+  )
+  return row ?? null
 }

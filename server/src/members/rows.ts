@@ -1,30 +1,8 @@
 import type { Database, Transaction } from '../database/db.ts'
-import type { InvitationId, MemberId, PasskeyId, StoreId } from '../ids.ts'
-import type { Invitation, Member, Membership, NewPasskey, Passkey, Role, StoreMember } from './member.ts'
+import type { MemberId, StoreId } from '../ids.ts'
+import type { Invitation, Membership, NewPasskey, Passkey, Role, StoreMember } from './member.ts'
 
 type Reader = Database | Transaction
-
-export type MemberRow = { id: MemberId; name: string; email: string | null; is_operator: boolean }
-type StoreMemberRow = {
-  id: MemberId
-  name: string
-  email: string | null
-  is_operator: boolean
-  role: Role
-  created_at: Date
-}
-export type InvitationRow = {
-  id: InvitationId
-  store_id: StoreId
-  member_id: MemberId
-  is_recovery: boolean
-  name: string
-  email: string | null
-  role: Role
-  invited_by: MemberId | null
-  created_at: Date
-  expires_at: Date
-}
 
 /** Serialises changes of a store's members. Returns the store's name. */
 export async function lockMembers(tx: Transaction, storeId: string): Promise<string | null> {
@@ -44,16 +22,11 @@ export async function lockMember(tx: Transaction, memberId: MemberId): Promise<b
 }
 
 export async function listStoreMembers(db: Reader, storeId: string): Promise<StoreMember[]> {
-  const rows = await db.query<StoreMemberRow>(
-    `select m.id, m.name, m.email, m.is_operator, s.role, s.created_at
+  return await db.query<StoreMember>(
+    `select m.id, m.name, m.email, m.is_operator as "isOperator", s.role, s.created_at as "createdAt"
      from memberships s join members m on m.id = s.member_id where s.store_id = $1 order by m.id`,
     [storeId],
   )
-  return rows.map(({ created_at, is_operator, ...rest }) => ({
-    ...rest,
-    isOperator: is_operator,
-    createdAt: created_at,
-  }))
 }
 
 /**
@@ -73,6 +46,14 @@ export async function listMemberships(db: Reader, memberId: MemberId): Promise<M
   )
   return rows.map((row) => ({ ...row, sequence: BigInt(row.sequence) }))
 }
+
+/** SQL: a Member. */
+export const memberColumns = 'id, name, email, is_operator as "isOperator"'
+
+/** SQL: an Invitation from `i`. */
+export const invitationColumns = `i.id, i.store_id as "storeId", i.member_id as "memberId",
+  i.is_recovery as "isRecovery", i.name, i.email, i.role, i.invited_by as "invitedBy",
+  i.created_at as "createdAt", i.expires_at as "expiresAt"`
 
 export async function insertInvitation(
   tx: Transaction,
@@ -100,11 +81,11 @@ export async function insertInvitation(
 }
 
 export async function listInvitations(db: Reader, storeId: string): Promise<Invitation[]> {
-  const rows = await db.query<InvitationRow>(
-    'select * from invitations where store_id = $1 and used_at is null and expires_at > clock() order by id',
+  return await db.query<Invitation>(
+    `select ${invitationColumns} from invitations i
+     where i.store_id = $1 and i.used_at is null and i.expires_at > clock() order by i.id`,
     [storeId],
   )
-  return rows.map(toInvitation)
 }
 
 /** Deletes the open invitations for a member, to any store. */
@@ -128,60 +109,39 @@ export async function withdrawBy(
   )
 }
 
-export function toMember(row: MemberRow): Member {
-  return { id: row.id, name: row.name, email: row.email, isOperator: row.is_operator }
-}
-
-export function toInvitation(row: InvitationRow): Invitation {
-  return {
-    id: row.id,
-    storeId: row.store_id,
-    memberId: row.member_id,
-    isRecovery: row.is_recovery,
-    name: row.name,
-    email: row.email,
-    role: row.role,
-    invitedBy: row.invited_by,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-  }
-}
-
 export async function deleteIdentities(tx: Transaction, memberId: MemberId): Promise<void> {
   await tx.query('delete from identities where member_id = $1', [memberId])
 }
 
-type PasskeyRow = {
-  id: PasskeyId
-  credential_id: string
-  member_id: MemberId
-  public_key: Buffer
-  counter: string
-  transports: string[]
-  name: string
-  created_at: Date
-  last_used_at: Date | null
+type RawPasskey = Omit<Passkey, 'publicKey' | 'counter'> & { publicKey: Buffer; counter: string }
+
+function toPasskey({ publicKey, counter, ...rest }: RawPasskey): Passkey {
+  return { ...rest, publicKey: new Uint8Array(publicKey), counter: Number.parseInt(counter, 10) }
 }
 
 /** Reads a row of the same shape whether or not the passkey exists, so that both take equally long. */
 export async function findPasskey(db: Reader, credentialId: string): Promise<Passkey | null> {
-  const [row] = await db.query<PasskeyRow & { is_known: boolean }>(
-    `select coalesce(p.id, '') as id, $1::text as credential_id, coalesce(p.member_id, '') as member_id,
-       coalesce(p.public_key, decode(repeat('00', 77), 'hex')) as public_key, coalesce(p.counter, 0) as counter,
+  const [row] = await db.query<RawPasskey & { isKnown: boolean }>(
+    `select coalesce(p.id, '') as id, $1::text as "credentialId", coalesce(p.member_id, '') as "memberId",
+       coalesce(p.public_key, decode(repeat('00', 77), 'hex')) as "publicKey", coalesce(p.counter, 0) as counter,
        coalesce(p.transports, '{internal}') as transports, coalesce(p.name, '') as name,
-       coalesce(p.created_at, clock()) as created_at, coalesce(p.last_used_at, clock()) as last_used_at,
-       p.id is not null as is_known
+       coalesce(p.created_at, clock()) as "createdAt", coalesce(p.last_used_at, clock()) as "lastUsedAt",
+       p.id is not null as "isKnown"
      from (select 1) always left join passkeys p on p.credential_id = $1`,
     [credentialId],
   )
-  const passkey = row ? toPasskey(row) : null
-  return row?.is_known ? passkey : null
+  if (!row) return null
+  const { isKnown, ...raw } = row
+  const passkey = toPasskey(raw)
+  return isKnown ? passkey : null
 }
 
 export async function listPasskeys(db: Reader, memberId: MemberId): Promise<Passkey[]> {
-  const rows = await db.query<PasskeyRow>('select * from passkeys where member_id = $1 order by id', [
-    memberId,
-  ])
+  const rows = await db.query<RawPasskey>(
+    `select id, credential_id as "credentialId", member_id as "memberId", public_key as "publicKey", counter, transports,
+       name, created_at as "createdAt", last_used_at as "lastUsedAt" from passkeys where member_id = $1 order by id`,
+    [memberId],
+  )
   return rows.map(toPasskey)
 }
 
@@ -215,20 +175,6 @@ export async function deleteOtherPasskeys(
   kept: string | null,
 ): Promise<void> {
   await tx.query('delete from passkeys where member_id = $1 and id is distinct from $2', [memberId, kept])
-}
-
-function toPasskey(row: PasskeyRow): Passkey {
-  return {
-    id: row.id,
-    credentialId: row.credential_id,
-    memberId: row.member_id,
-    publicKey: new Uint8Array(row.public_key),
-    counter: Number.parseInt(row.counter, 10),
-    transports: row.transports,
-    name: row.name,
-    createdAt: row.created_at,
-    lastUsedAt: row.last_used_at,
-  }
 }
 
 export async function insertMember(

@@ -3,9 +3,9 @@ import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import { type MemberId, newId, type PasskeyId, type SessionId } from '../ids.ts'
 import { announcePlace } from './announce.ts'
-import type { Session, SessionUse } from './member.ts'
+import type { Member, Session, SessionUse } from './member.ts'
 import { Refusal } from './refusal.ts'
-import { lockMember, toMember } from './rows.ts'
+import { lockMember } from './rows.ts'
 import { hashToken, isToken, newToken } from './token.ts'
 
 type Reader = Database | Transaction
@@ -58,18 +58,8 @@ type UsedSession = Session & {
   readonly uses: readonly SessionUse[]
 }
 
-type SessionRow = {
-  id: SessionId
-  token_hash: Buffer
-  seen_at: Date
-  browser: string
-  address: string
-  uses: readonly UseRow[]
-  member_id: MemberId
-  name: string
-  email: string | null
-  is_operator: boolean
-}
+type SessionRow = Omit<UsedSession, 'member' | 'uses'> &
+  Omit<Member, 'id'> & { readonly memberId: MemberId; readonly uses: readonly UseRow[] }
 
 type UseRow = { browser: string; address: string; at: string }
 
@@ -127,14 +117,14 @@ export async function openSession(
 export async function readSession(ctx: Context, token: string): Promise<UsedSession | null> {
   if (!isToken(token)) return null
   const [row] = await ctx.db.query<SessionRow>(
-    `select s.id, s.token_hash, s.seen_at, s.browser, s.address, s.uses, s.member_id, m.name, m.email, m.is_operator
+    `select s.id, s.token_hash as "tokenHash", s.seen_at as "seenAt", s.browser, s.address, s.uses,
+       s.member_id as "memberId", m.name, m.email, m.is_operator as "isOperator"
      from sessions s join members m on m.id = s.member_id where s.token_hash = $1 and ${isOpen}`,
     [hashToken(token)],
   )
   if (!row) return null
-  const { id, token_hash, seen_at, browser, address, uses, member_id, ...rest } = row
-  const member = toMember({ id: member_id, ...rest })
-  return { id, tokenHash: token_hash, seenAt: seen_at, browser, address, uses: uses.map(toUse), member }
+  const { memberId, name, email, isOperator, uses, ...session } = row
+  return { ...session, uses: uses.map(toUse), member: { id: memberId, name, email, isOperator } }
 }
 
 /**

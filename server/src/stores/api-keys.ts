@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Actor, CreateApiKey, Scope } from '@farthing/sdk'
+import type { Actor, CreateApiKey } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
@@ -174,26 +174,12 @@ async function lockKeyStore(
   return { key, store: await lockStore(tx, key.storeId) }
 }
 
-type KeyRow = {
-  id: string
-  store_id: StoreId
-  label: string | null
-  scopes: Scope[] | null
-  addresses: string[]
-  last_used_at: Date | null
-  created_at: Date
-  expires_at: Date | null
-  revoked_at: Date | null
-}
-
-/** All columns except the secret's hash, which the console's role cannot read. */
-const keyColumns = 'id, store_id, label, scopes, addresses, last_used_at, created_at, expires_at, revoked_at'
+/** SQL: a Key. The console's role cannot read the secret's hash. */
+const keyColumns = `id, store_id as "storeId", label, scopes, addresses, last_used_at as "lastUsedAt",
+  created_at as "createdAt", expires_at as "expiresAt", revoked_at as "revokedAt"`
 
 export async function listKeys(db: Database, storeId: StoreId): Promise<Key[]> {
-  const rows = await db.query<KeyRow>(`select ${keyColumns} from api_keys where store_id = $1 order by id`, [
-    storeId,
-  ])
-  return rows.map(toKey)
+  return await db.query<Key>(`select ${keyColumns} from api_keys where store_id = $1 order by id`, [storeId])
 }
 
 /** One page of a store's keys, newest first, after the key `cursor`. */
@@ -202,13 +188,12 @@ export async function pageKeys(
   storeId: StoreId,
   page: { cursor: string | null; limit: number },
 ): Promise<Key[]> {
-  const rows = await db.query<KeyRow>(
+  return await db.query<Key>(
     `select ${keyColumns} from api_keys where store_id = $1 and ($2::text is null or (created_at, id) <
        (select o.created_at, o.id from api_keys o where o.store_id = $1 and o.id = $2))
      order by created_at desc, id desc limit $3`,
     [storeId, page.cursor, page.limit],
   )
-  return rows.map(toKey)
 }
 
 async function insertKey(tx: Transaction, key: Key, secretHash: Buffer): Promise<void> {
@@ -220,8 +205,8 @@ async function insertKey(tx: Transaction, key: Key, secretHash: Buffer): Promise
 }
 
 async function readKey(tx: Transaction, keyId: string): Promise<Key | null> {
-  const [row] = await tx.query<KeyRow>(`select ${keyColumns} from api_keys where id = $1`, [keyId])
-  return row ? toKey(row) : null
+  const [row] = await tx.query<Key>(`select ${keyColumns} from api_keys where id = $1`, [keyId])
+  return row ?? null
 }
 
 /** Keys that can still be used. */
@@ -236,32 +221,18 @@ async function countKeys(tx: Transaction, storeId: StoreId): Promise<number> {
 
 /** Makes a key expire, never later than it already does. */
 async function expireKey(tx: Transaction, keyId: string, seconds: number): Promise<Key | null> {
-  const [row] = await tx.query<KeyRow>(
+  const [row] = await tx.query<Key>(
     `update api_keys set expires_at = least(expires_at, clock() + make_interval(secs => $2))
      where id = $1 and revoked_at is null and (expires_at is null or expires_at > clock()) returning ${keyColumns}`,
     [keyId, seconds],
   )
-  return row ? toKey(row) : null
+  return row ?? null
 }
 
 async function writeRevoked(tx: Transaction, keyId: string): Promise<Key | null> {
-  const [row] = await tx.query<KeyRow>(
+  const [row] = await tx.query<Key>(
     `update api_keys set revoked_at = clock() where id = $1 and revoked_at is null returning ${keyColumns}`,
     [keyId],
   )
-  return row ? toKey(row) : null
-}
-
-function toKey(row: KeyRow): Key {
-  return {
-    id: row.id,
-    storeId: row.store_id,
-    label: row.label,
-    scopes: row.scopes,
-    addresses: row.addresses,
-    lastUsedAt: row.last_used_at,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-  }
+  return row ?? null
 }

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { Actor, Scope } from '@farthing/sdk'
+import type { Actor } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { FairQueue } from '../database/fair-queue.ts'
@@ -7,7 +7,7 @@ import { checkAtEnd } from '../database/scope.ts'
 import { Problem, wrongCell } from '../problems.ts'
 import { remember } from '../remember.ts'
 import { hashSecret, parseKey } from './api-keys.ts'
-import { readyOn, type StoreRow, storeColumns, toStore } from './rows.ts'
+import { readyOn, storeColumns } from './rows.ts'
 import type { Key, Store, Wallet } from './store.ts'
 
 /**
@@ -135,19 +135,16 @@ type KeyHolder = {
   readonly wallets: readonly Pick<Wallet, 'family' | 'address' | 'isElsewhere' | 'readyOn'>[]
 }
 
-type HolderRow = StoreRow & {
-  label: string | null
-  scopes: Scope[] | null
-  addresses: string[]
-  last_used_at: Date | null
-  secret_hash: Buffer
-  wallets: KeyHolder['wallets'] | null
-}
+type HolderRow = Store &
+  Pick<Key, 'label' | 'scopes' | 'addresses' | 'lastUsedAt'> & {
+    readonly secretHash: Buffer
+    readonly wallets: KeyHolder['wallets'] | null
+  }
 
 /** The holder of a key that is neither revoked nor expired. */
 async function readKeyHolder(db: Database, keyId: string): Promise<KeyHolder | null> {
   const [row] = await db.query<HolderRow>(
-    `select k.secret_hash, k.label, k.scopes, k.addresses, k.last_used_at, ${storeColumns}, (
+    `select k.secret_hash as "secretHash", k.label, k.scopes, k.addresses, k.last_used_at as "lastUsedAt", ${storeColumns}, (
        select json_agg(json_build_object('family', w.family, 'address', w.address, 'isElsewhere', w.elsewhere,
          'readyOn', ${readyOn})) from (
          select distinct on (family) family, address, elsewhere from wallets
@@ -158,20 +155,10 @@ async function readKeyHolder(db: Database, keyId: string): Promise<KeyHolder | n
      where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > clock())`,
     [keyId],
   )
-  return row
-    ? {
-        secretHash: row.secret_hash,
-        key: {
-          id: keyId,
-          label: row.label,
-          scopes: row.scopes,
-          addresses: row.addresses,
-          lastUsedAt: row.last_used_at,
-        },
-        store: toStore(row),
-        wallets: row.wallets ?? [],
-      }
-    : null
+  if (!row) return null
+  const { secretHash, label, scopes, addresses, lastUsedAt, wallets, ...store } = row
+  const key = { id: keyId, label, scopes, addresses, lastUsedAt }
+  return { secretHash, key, store, wallets: wallets ?? [] }
 }
 
 /**

@@ -10,7 +10,7 @@ import { appendEvent, newEvent } from '../events/append.ts'
 import { isId, randomText, type StoreId, type WalletId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
 import { type Author, announceChange, askForChange } from './change.ts'
-import { lockStore, toWallet, type WalletRow, walletColumns, writeUnowned } from './rows.ts'
+import { lockStore, walletColumns, writeUnowned } from './rows.ts'
 import { needsProof, type Store, type Wallet, walletToWire } from './store.ts'
 import { holdWallet } from './wallets.ts'
 
@@ -41,8 +41,8 @@ export async function challengeWallet(
 
 /**
  * Records that the wallet's holder has signed the challenge. The message is built again from the store, the wallet and
- * this deployment's host, so a signature for any other of these proves nothing here. If the wallet
- * waited for a proof, this cell now becomes its owner and puts it to use, as registering would have done.
+ * this deployment's host, so a signature for another of these proves nothing here. If the wallet waited for a proof,
+ * this cell now becomes its owner and puts it to use, as registering would have done.
  */
 export async function proveWallet(
   ctx: Context,
@@ -174,12 +174,12 @@ async function writeChallenge(
   walletId: WalletId,
   { text, expiresAt }: Challenge,
 ): Promise<Wallet | null> {
-  const [row] = await db.query<WalletRow>(
+  const [row] = await db.query<Wallet>(
     `update wallets w set challenge = $3, challenge_expires_at = $4 where w.store_id = $1 and w.id = $2
      returning ${walletColumns}`,
     [storeId, walletId, text, expiresAt],
   )
-  return row ? toWallet(row) : null
+  return row ?? null
 }
 
 async function readChallenge(
@@ -187,13 +187,14 @@ async function readChallenge(
   storeId: StoreId,
   walletId: WalletId,
 ): Promise<{ wallet: Wallet; challenge: Challenge | null } | null> {
-  const [row] = await db.query<WalletRow>(
-    `select ${walletColumns} from wallets w where w.store_id = $1 and w.id = $2`,
+  const [row] = await db.query<Wallet & { text: string | null; expiresAt: Date | null }>(
+    `select ${walletColumns}, w.challenge as text, w.challenge_expires_at as "expiresAt"
+     from wallets w where w.store_id = $1 and w.id = $2`,
     [storeId, walletId],
   )
   if (!row) return null
-  const { challenge: text, challenge_expires_at: expiresAt } = row
-  return { wallet: toWallet(row), challenge: text && expiresAt ? { text, expiresAt } : null }
+  const { text, expiresAt, ...wallet } = row
+  return { wallet, challenge: text && expiresAt ? { text, expiresAt } : null }
 }
 
 /** Records a proof and ends its challenge, unless that has been answered or replaced in the meantime. */
@@ -203,10 +204,10 @@ async function writeProof(
   challenge: string,
   now: Date,
 ): Promise<Wallet | null> {
-  const [row] = await tx.query<WalletRow>(
+  const [row] = await tx.query<Wallet>(
     `update wallets w set proven_at = coalesce(w.proven_at, $3), challenge = null, challenge_expires_at = null
      where w.id = $1 and w.challenge = $2 returning ${walletColumns}`,
     [walletId, challenge, now],
   )
-  return row ? toWallet(row) : null
+  return row ?? null
 }

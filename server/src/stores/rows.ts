@@ -1,51 +1,10 @@
-import type { FinalityRule, StoreStanding, WalletChanges } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
 import type { StoreId, WalletId } from '../ids.ts'
-import type { Family, Mode } from '../networks.ts'
+import type { Family } from '../networks.ts'
 import { Problem } from '../problems.ts'
 import type { Store, Wallet } from './store.ts'
 
 type Reader = Database | Transaction
-
-export type StoreRow = {
-  id: StoreId
-  mode: Mode
-  name: string
-  logo_url: string | null
-  accent_color: string | null
-  support_email: string | null
-  support_url: string | null
-  finality_policy: FinalityRule[]
-  takes: WalletChanges
-  manager_refund_limit: string
-  time_zone: string
-  report_currency: string
-  standing: StoreStanding
-  suspended_reason: string | null
-  is_limited: boolean
-  revision: number
-  created_at: Date
-}
-
-export type WalletRow = {
-  id: WalletId
-  store_id: StoreId
-  family: Family
-  address: string
-  custodial_type: Wallet['custodialType']
-  is_current: boolean
-  is_confirmed: boolean
-  is_waiting: boolean
-  unowned: boolean
-  elsewhere: boolean
-  ready_on: string[]
-  created_at: Date
-  retired_at: Date | null
-  proven_at: Date | null
-  shared_elsewhere: boolean
-  challenge: string | null
-  challenge_expires_at: Date | null
-}
 
 /** SQL: the networks on which wallet `w` has the token account that it is paid to, if it needs one. */
 export const readyOn = `array(select distinct t.network from token_accounts t
@@ -55,22 +14,22 @@ export const readyOn = `array(select distinct t.network from token_accounts t
 export const standingOf = `case when s.suspended_at is not null then 'suspended'
   when s.admission = 'unproven' and s.proven_at is not null then 'approved' else s.admission end`
 
-/**
- * SQL: the columns of store `s`, with its standing, and what a change of its wallets needs: its owners' choice, or the
- * default.
- */
-export const storeColumns = `s.*, coalesce(s.wallet_changes, case when s.mode = 'live' and exists (
-  select 1 from memberships m where m.store_id = s.id and m.role = 'owner') then 'member' else 'key' end) as takes,
-  ${standingOf} as standing, s.signed_up and s.proven_at is null as is_limited`
+/** SQL: a Store from `s`. Unless its owners have chosen, a live store with an owner needs one to change its wallets. */
+export const storeColumns = `s.id, s.mode, s.name, s.logo_url as "logoUrl", s.accent_color as "accentColor",
+  s.support_email as "supportEmail", s.support_url as "supportUrl", s.finality_policy as "finalityPolicy",
+  coalesce(s.wallet_changes, case when s.mode = 'live' and exists (select 1 from memberships m
+    where m.store_id = s.id and m.role = 'owner') then 'member' else 'key' end) as "walletChanges",
+  s.manager_refund_limit as "managerRefundLimit", s.time_zone as "timeZone", s.report_currency as "reportCurrency",
+  ${standingOf} as standing, s.suspended_reason as "suspendedReason",
+  s.signed_up and s.proven_at is null as "isLimited", s.revision, s.created_at as "createdAt"`
 
 export async function listStores(db: Database): Promise<Store[]> {
-  const rows = await db.query<StoreRow>(`select ${storeColumns} from stores s order by s.id`)
-  return rows.map(toStore)
+  return await db.query<Store>(`select ${storeColumns} from stores s order by s.id`)
 }
 
 export async function readStore(db: Reader, storeId: StoreId): Promise<Store | null> {
-  const [row] = await db.query<StoreRow>(`select ${storeColumns} from stores s where s.id = $1`, [storeId])
-  return row ? toStore(row) : null
+  const [row] = await db.query<Store>(`select ${storeColumns} from stores s where s.id = $1`, [storeId])
+  return row ?? null
 }
 
 /** The store's logo, if it is an image and not a link to one. */
@@ -84,12 +43,12 @@ export async function readLogo(db: Database, storeId: StoreId): Promise<string |
 
 /** Locks the store for a change that new checkouts must see, and increments its revision. */
 export async function lockStore(tx: Transaction, storeId: StoreId): Promise<Store> {
-  const [row] = await tx.query<StoreRow>(
+  const [row] = await tx.query<Store>(
     `update stores s set revision = revision + 1 where s.id = $1 returning ${storeColumns}`,
     [storeId],
   )
   if (!row) throw new Problem('not_found', `No store has the id ${storeId}.`)
-  return toStore(row)
+  return row
 }
 
 /** SQL: whether change `c` waits for an owner. */
@@ -97,10 +56,13 @@ export const isWaiting = 'c.made is null and c.ended_at is null and c.expires_at
 
 const hasWaiting = `exists (select 1 from wallet_changes c where c.wallet_id = w.id and ${isWaiting})`
 
-export const walletColumns = `w.*, coalesce(w.registration = (
-  select max(o.registration) from wallets o
-  where o.store_id = w.store_id and o.family = w.family and o.retired_at is null and o.registration > 0
-), false) as is_current, w.registration > 0 as is_confirmed, ${hasWaiting} as is_waiting, ${readyOn} as ready_on`
+/** SQL: a Wallet from `w`. */
+export const walletColumns = `w.id, w.store_id as "storeId", w.family, w.address, w.custodial_type as "custodialType",
+  coalesce(w.registration = (select max(o.registration) from wallets o where o.store_id = w.store_id
+    and o.family = w.family and o.retired_at is null and o.registration > 0), false) as "isCurrent",
+  w.registration > 0 as "isConfirmed", ${hasWaiting} as "isWaiting", w.unowned as "isUnowned",
+  w.elsewhere as "isElsewhere", ${readyOn} as "readyOn", w.created_at as "createdAt", w.retired_at as "retiredAt",
+  w.proven_at as "provenAt", w.shared_elsewhere as "isSharedElsewhere"`
 
 export async function findActiveWallet(
   tx: Transaction,
@@ -108,12 +70,12 @@ export async function findActiveWallet(
   family: Family,
   address: string,
 ): Promise<Wallet | null> {
-  const [row] = await tx.query<WalletRow>(
+  const [row] = await tx.query<Wallet>(
     `select ${walletColumns} from wallets w
      where w.store_id = $1 and w.family = $2 and w.address = $3 and w.retired_at is null`,
     [storeId, family, address],
   )
-  return row ? toWallet(row) : null
+  return row ?? null
 }
 
 export async function writeUnowned(tx: Transaction, walletId: WalletId, isUnowned: boolean): Promise<void> {
@@ -126,11 +88,11 @@ export async function renewWallet(tx: Transaction, walletId: WalletId): Promise<
 }
 
 export async function readWallet(db: Reader, storeId: StoreId, walletId: string): Promise<Wallet | null> {
-  const [row] = await db.query<WalletRow>(
+  const [row] = await db.query<Wallet>(
     `select ${walletColumns} from wallets w where w.store_id = $1 and w.id = $2`,
     [storeId, walletId],
   )
-  return row ? toWallet(row) : null
+  return row ?? null
 }
 
 export async function listWallets(
@@ -138,70 +100,26 @@ export async function listWallets(
   storeId: StoreId,
   page: { before: string | null; limit: number },
 ): Promise<Wallet[]> {
-  const rows = await db.query<WalletRow>(
+  return await db.query<Wallet>(
     `select ${walletColumns} from wallets w
      where w.store_id = $1 and w.retired_at is null and (w.registration > 0 or w.unowned or ${hasWaiting})
        and ($2::text is null or w.id < $2)
      order by w.id desc limit $3`,
     [storeId, page.before, page.limit],
   )
-  return rows.map(toWallet)
 }
 
 /** The wallet of each family that new checkouts are paid to. */
 export async function listCurrent(db: Database, storeId: StoreId): Promise<Wallet[]> {
-  const rows = await db.query<WalletRow>(
+  return await db.query<Wallet>(
     `select * from (select ${walletColumns} from wallets w where w.store_id = $1 and w.retired_at is null) w
-     where w.is_current order by w.family`,
+     where w."isCurrent" order by w.family`,
     [storeId],
   )
-  return rows.map(toWallet)
 }
 
 export async function retireWallet(tx: Transaction, walletId: WalletId, now: Date): Promise<void> {
   await tx.query('update wallets set retired_at = $2 where id = $1 and retired_at is null', [walletId, now])
-}
-
-export function toStore(row: StoreRow): Store {
-  return {
-    id: row.id,
-    mode: row.mode,
-    name: row.name,
-    logoUrl: row.logo_url,
-    accentColor: row.accent_color,
-    supportEmail: row.support_email,
-    supportUrl: row.support_url,
-    finalityPolicy: row.finality_policy,
-    timeZone: row.time_zone,
-    reportCurrency: row.report_currency,
-    walletChanges: row.takes,
-    managerRefundLimit: row.manager_refund_limit,
-    standing: row.standing,
-    suspendedReason: row.suspended_reason,
-    isLimited: row.is_limited,
-    revision: row.revision,
-    createdAt: row.created_at,
-  }
-}
-
-export function toWallet(row: WalletRow): Wallet {
-  return {
-    id: row.id,
-    storeId: row.store_id,
-    family: row.family,
-    address: row.address,
-    custodialType: row.custodial_type,
-    isCurrent: row.is_current,
-    isConfirmed: row.is_confirmed,
-    isWaiting: row.is_waiting,
-    isUnowned: row.unowned,
-    isElsewhere: row.elsewhere,
-    readyOn: row.ready_on,
-    createdAt: row.created_at,
-    retiredAt: row.retired_at,
-    provenAt: row.proven_at,
-    isSharedElsewhere: row.shared_elsewhere,
-  }
 }
 
 /** Serialises the rest of the transaction for the store. Returns the store's revision. */

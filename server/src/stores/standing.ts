@@ -4,7 +4,7 @@ import type { Transaction } from '../database/db.ts'
 import type { StoreId } from '../ids.ts'
 import { announceStore } from '../members/announce.ts'
 import { Problem } from '../problems.ts'
-import { lockStore, type StoreRow, storeColumns, toStore } from './rows.ts'
+import { lockStore, storeColumns } from './rows.ts'
 import { type Store, storeToEvent } from './store.ts'
 
 /**
@@ -90,9 +90,9 @@ async function write(
 
 /** A checkout drafted before this is refused by the new revision. */
 async function set(tx: Transaction, change: string, values: readonly unknown[]): Promise<Store | null> {
-  const [row] = await tx.query<StoreRow>(
+  const [row] = await tx.query<Store>(
     `update stores s set ${change}, revision = revision + 1 where s.id = $1 returning ${storeColumns}`,
     [...values],
   )
-  return row ? toStore(row) : null
+  return row ?? null
 }
