@@ -9,7 +9,7 @@ import type { StoreId } from '../ids.ts'
  */
 export type Mail = {
   readonly to: string
-  readonly subject: Subject
+  readonly subject: MailSubject
   /** Plain text. */
   readonly text: string
 }
@@ -18,7 +18,7 @@ export type Mail = {
  * All subjects. None contains a word that a store or a member chose: the operator's server would otherwise send a
  * phisher's headline to any address they enter.
  */
-export type Subject =
+export type MailSubject =
   | 'Your invitation to a store'
   | 'Your link for a new passkey'
   | 'Your account was used from a new place'

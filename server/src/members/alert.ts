@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { StoreId } from '../ids.ts'
-import type { Subject } from '../mails/mail.ts'
+import type { MailSubject } from '../mails/mail.ts'
 import { writeMail } from '../mails/write.ts'
 import type { AlertKind } from './member.ts'
 import { isKnown } from './rows.ts'
@@ -23,7 +23,7 @@ const eventsPerStore = 20_000
 
 type Alert = {
   readonly kind: AlertKind
-  readonly subject: Subject
+  readonly subject: MailSubject
   readonly text: string
   readonly path: string
 }

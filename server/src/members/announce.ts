@@ -4,7 +4,7 @@ import type { Transaction } from '../database/db.ts'
 import { nameStore } from '../database/scope.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import type { MemberId, StoreId } from '../ids.ts'
-import type { MailKind, Subject } from '../mails/mail.ts'
+import type { MailKind, MailSubject } from '../mails/mail.ts'
 import { sendsMail, writeMail } from '../mails/write.ts'
 import { type Member, memberToWire, type Session, type StoreMember } from './member.ts'
 import { isKnown, listMemberships, memberColumns } from './rows.ts'
@@ -151,7 +151,7 @@ async function mailOwners(
     readonly kind: MailKind
     readonly storeId: StoreId
     readonly actor: Actor
-    readonly subject: Subject
+    readonly subject: MailSubject
     readonly sentence: string
     /** The member it is about. */
     readonly memberId: MemberId | null

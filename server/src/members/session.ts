@@ -38,7 +38,7 @@ export const sessionSeconds = lifeDays * 86_400
  * before is announced to them and in the logs of their stores, once. Places are kept as hashes, because they only have
  * to be recognised. Two browsers of the same kind in the same network are at the same place.
  */
-export type Place = {
+export type Whereabouts = {
   readonly userAgent: string
   readonly address: string
   /** The network's addresses, as far as one of them shows. */
@@ -46,7 +46,7 @@ export type Place = {
 }
 
 /** The browser that a request comes from, as its member will want to recognise it. */
-export type Browser = Place & {
+export type Browser = Whereabouts & {
   /** The token in its cookie. */
   readonly token: string
 }
@@ -162,7 +162,7 @@ async function noteMove(
   ctx: Context,
   tx: Transaction,
   session: UsedSession,
-  asked: { readonly place: Place; readonly use: SessionUse; readonly isByItself: boolean },
+  asked: { readonly place: Whereabouts; readonly use: SessionUse; readonly isByItself: boolean },
 ): Promise<void> {
   const { place, use, isByItself } = asked
   const { id, member, browser, address } = session
@@ -193,7 +193,7 @@ export async function noteSignIn(
   ctx: Context,
   tx: Transaction,
   memberId: MemberId,
-  place: Place,
+  place: Whereabouts,
   now: Date,
 ): Promise<void> {
   const { address } = place
@@ -202,7 +202,7 @@ export async function noteSignIn(
 }
 
 /** Adds a place to the member's. Returns whether they were never seen there. */
-async function rememberPlace(tx: Transaction, memberId: MemberId, place: Place): Promise<boolean> {
+async function rememberPlace(tx: Transaction, memberId: MemberId, place: Whereabouts): Promise<boolean> {
   const hash = createHash('sha256').update(JSON.stringify([memberId, kindOf(place.userAgent), place.network]))
   const rows = await tx.query(
     `update members set places = (places || $2::bytea)[greatest(1, cardinality(places) + 2 - $3):]

@@ -6,10 +6,13 @@ import { reversal } from './credits/rows.ts'
 import type { UpdateStatus } from './rail.ts'
 import { type AuthorizationKey, authorizationOf, isUncreditedHere } from './rows.ts'
 
-/** How authorizations end without paying: those that were never sent are rejected, those that can never pay are buried. */
+/**
+ * How an authorization ends without paying: it is rejected before it is sent because it would fail, or buried once it
+ * can never pay.
+ */
 export type Refused = AuthorizationKey & { readonly reason: string }
 
-/** Rejects claims that were never sent because they would fail. */
+/** Rejects claims that would fail, and were never sent. */
 export async function reject(
   ctx: Context,
   network: string,
@@ -63,7 +66,7 @@ const sentences = {
   failed: 'payment given up: it can never be paid',
 } as const
 
-const refundSentence = 'what was handed out for a refund is dead: it can no longer move money'
+const refundSentence = 'the signature of a refund is dead: it can no longer move money'
 
 /** Logs each authorization that will not pay, after the commit. */
 function reportEnded(

@@ -1,7 +1,8 @@
 import type { Database, Transaction } from '../database/db.ts'
 import { erasedPosition } from './credits/rows.ts'
 
-/** Erases what is known of a payer. Addresses are in stored form. */
+/** Erases what is known about a payer. Addresses are in stored form. */
+
 type Reader = Database | Transaction
 
 /** SQL: the checkouts that an address has paid, signed a payment for, or sent the transaction of one. */
@@ -13,7 +14,7 @@ const isRefunded = 'exists (select 1 from refunds r where r.checkout_id = p.chec
 const isUndecided = `exists (select 1 from credits k where k.checkout_id = p.checkout_id and k.orphaned_at is null
   and k.disposition <> 'exact' and k.accepted_at is null and k.dismissed_at is null)`
 
-/** Without refunded ones: what went back to whom is known by the payer. */
+/** Checkouts without a refund: the record of a refund needs its recipient. */
 export async function listErasable(db: Database, payer: string, limit: number): Promise<string[]> {
   const rows = await db.query<{ checkout_id: string }>(
     `select p.checkout_id from ${paidBy} p where not ${isRefunded} and not ${isUndecided} order by 1 limit $2`,
@@ -80,8 +81,8 @@ const erasedNonce = (of: string) =>
 export type ErasedPayment = { readonly id: string; readonly seenAt: Date; readonly acceptedAt: Date | null }
 
 /**
- * Erases a payer from the payments of these checkouts, which the caller has locked. What the chain knows them by is kept as
- * a hash first, so that none of them is ever counted again, nor its signature presented.
+ * Erases a payer from the payments of these checkouts, which the caller has locked. First keeps a hash of what identifies
+ * each payment on the chain, so that it is never counted again and its signature is never accepted again.
  *
  * All erased payers have one address. Where tables know a row by its payer, the nonce or the position of the transfer
  * changes too: two buyers of the same thing whose payments were sent together would be one.
@@ -140,7 +141,7 @@ export function isErased(payer: string): boolean {
   return payer === erasedLike(payer)
 }
 
-/** An address of the same form that nobody can pay from. Not the zero address: tokens that are minted come from there. */
+/** An address of the same form without a known key. Not the zero address: minted tokens come from there. */
 export function erasedLike(payer: string): string {
   return payer.startsWith('0x') ? `0x${'0'.repeat(32)}e2a5ed00` : '1'.repeat(32)
 }

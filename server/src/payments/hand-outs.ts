@@ -14,7 +14,7 @@ import {
  * anything is handed out to be signed, because from then on a signature may exist that we never see.
  */
 
-/** What is handed out to be signed, and until when it can move money by the chain's own clock. */
+/** What is handed out to be signed, and until when it can move money, by the chain's own clock. */
 export type HandOut = {
   readonly nonce: string
   readonly validBefore: bigint
@@ -32,10 +32,9 @@ export type WrittenHandOut = {
 }
 
 /**
- * Writes what is about to be handed out, under the refund's lock. What was handed out for the same refund stays as it
- * is, or gets a later end: never an earlier one, since somebody may have signed the other. A nonce that expired unused
- * may be handed out again, for this refund or, if the refund that had it has ended, for another. Null if the nonce is
- * not free.
+ * Writes what is about to be handed out, under the refund's lock. What was handed out for the same refund before stays,
+ * or gets a later end, never an earlier one: a wallet may have signed it. A nonce that expired unused may be handed out
+ * again, for this refund or, if the refund that had it has ended, for another. Null if the nonce is not free.
  */
 export async function writeHandOut(
   tx: Transaction,
@@ -78,7 +77,7 @@ export async function writeHandOut(
   return row ? { nonce: row.nonce, validBefore: BigInt(row.valid_before), isNew: row.is_new } : null
 }
 
-/** Gives up nonces that were taken for a refund and turned out to be spent before anything was handed out with them. */
+/** Gives up nonces that were chosen for a refund and turned out to be spent before they were handed out. */
 export async function giveUpSpent(
   tx: Transaction,
   network: string,
@@ -109,8 +108,8 @@ export async function readHandOut<Address extends string = Hex>(
 }
 
 /**
- * Records the wallet's signature: from here on a lane may send it. It was verified against this window; false if another
- * was handed out since, if it is signed already, or if it has died.
+ * Records the wallet's signature: from here on a lane may send it. False if another window than the one it was verified
+ * against was handed out since, if it is signed already, or if it is dead.
  */
 export async function claimHandOut(
   tx: Transaction,
@@ -138,7 +137,7 @@ export async function claimHandOut(
   return rows.length > 0
 }
 
-/** Notes why refunds wait although they are signed: the store reads it. */
+/** Records why signed refunds wait, for the store to read. */
 export async function noteWaiting(
   db: Database,
   network: string,
@@ -153,7 +152,7 @@ export async function noteWaiting(
   )
 }
 
-/** Whether something that a contract wallet signed was mined without effect lately: then lanes send nothing of it. */
+/** Whether a contract wallet's signature was mined without effect lately. If so, lanes send nothing for that wallet. */
 export async function hasFailedLately(db: Database, network: string, wallet: string): Promise<boolean> {
   const rows = await db.query(
     `select 1 as one from authorizations where network = $1 and payer = $2 and is_contract
@@ -163,7 +162,7 @@ export async function hasFailedLately(db: Database, network: string, wallet: str
   return rows.length > 0
 }
 
-/** Gives an authorization that was found on the chain after a restore to the refund that accounts for it. */
+/** Assigns an authorization that was found on the chain after a restore to the refund that it paid. */
 export async function ownRecovered(
   tx: Transaction,
   refund: {

@@ -9,7 +9,7 @@ const retrySpreadSeconds = 6
 
 /**
  * Limits how many payments a process checks, claims and waits for at once. Without it a flood is claimed faster than it
- * can be settled: each further payment makes all others slower, until nobody is answered within the promised 25 seconds.
+ * can be settled: each further payment makes all others slower, until none is answered within the promised 25 seconds.
  * A request that repeats a claimed payment needs no place, and a payment that is refused keeps its place only while a node
  * is asked about it, so places cannot be used up without money.
  */

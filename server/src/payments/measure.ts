@@ -8,18 +8,18 @@ import type { Rail } from './rail.ts'
 import { openReadiness, readReadiness } from './settlers/readiness.ts'
 import { measureRunways } from './settlers/runway.ts'
 
-/** Counting more would say nothing else, and takes long. */
+/** Counting further takes long, and an operator learns nothing more from it. */
 const unmatchedMax = 10_000
 
 /**
- * Looks at every network as an operator would: what its settlers hold, how old its head is, what money waits for a
- * decision, and whether it can settle. The first three become metrics. The last becomes a metric, and a log line when
- * it changes and the next look confirms it: a lane that has just started, or a block that is a little late, is no news.
+ * Measures every network: what its settlers hold, how old its head is, how much money waits for a decision, and whether
+ * it can settle. All become metrics. Whether it can settle is also logged when it changes and the next measurement
+ * confirms it, so a lane that has just started or a block that is a little late is not logged.
  */
 export function openMeasure(ctx: Context, rails: readonly Rail[]): () => Promise<void> {
   const recordNodes = openNodeRecorder(ctx)
   const readiness = openReadiness(ctx, new Map(rails.map((rail) => [rail.network.caip2, rail])))
-  const before = new Map<string, { seen: string | null; told: string | null }>()
+  const before = new Map<string, { seen: string | null; announced: string | null }>()
   // A counter that appears with its first increase hides that increase from Prometheus.
   for (const { network } of rails) {
     ctx.metrics.reorganisations.inc({ network: network.id }, 0)
@@ -35,9 +35,9 @@ export function openMeasure(ctx: Context, rails: readonly Rail[]): () => Promise
       await measureUnmatched(ctx, network)
       const why = await readiness(caip2)
       ctx.metrics.canSettle.set({ network: id }, why === null ? 1 : 0)
-      const { seen, told } = before.get(id) ?? { seen: null, told: null }
-      const isNews = why === seen && why !== told
-      before.set(id, { seen: why, told: isNews ? why : told })
+      const { seen, announced } = before.get(id) ?? { seen: null, announced: null }
+      const isNews = why === seen && why !== announced
+      before.set(id, { seen: why, announced: isNews ? why : announced })
       if (isNews && why === null) ctx.log.info({ network: id }, 'payments can be settled again')
       else if (isNews)
         ctx.log.error(

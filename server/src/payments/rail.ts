@@ -61,13 +61,13 @@ export type Rail = {
   deploy?(signers: readonly AnySigner[]): Promise<Deployed>
   /** An account's transaction count, for chains that have one. */
   readNonce(account: string): Promise<number>
-  /** Refunds that a store's wallet signs and a settler sends. Absent where nobody has built that. */
+  /** Refunds that a store's wallet signs and a settler sends. Absent where that is not built. */
   readonly refunds?: RefundRail
   /** Background work: sends claimed payments, finds them on the chain, and buries those that can no longer pay. */
   settle(work: Settling): readonly Loop[]
 }
 
-/** What is not as it should be, and what to do about it. */
+/** What is wrong, and what to do about it. */
 export type Difference = { readonly says: string; readonly fix: string }
 
 /** Whether the contract is on the chain now, and a sentence about it. */
@@ -76,17 +76,17 @@ export type Deployed = { readonly isDone: boolean; readonly says: string }
 /** Keyed by CAIP-2 identifier. */
 export type Rails = ReadonlyMap<string, Rail>
 
-/** What `serve` needs from a chain. Throws if no node answers: an outage is never reported as a bad payment. */
 /** What our own records say when a payment is presented. */
 export type KnownOfPayer = {
   /** What the payer has in flight. */
   readonly inFlightUnits: bigint
   /** Whether the chain shows a transfer by this very authorization: it was used before it was presented. */
   readonly isUsed: boolean
-  /** How far the chain was followed: a node below this has not seen what we have. Null if it was not. */
+  /** How far we have followed the chain; null if we have not. A node below this has not seen what we have. */
   readonly headNumber: number | null
 }
 
+/** What `serve` needs from a chain. Throws if no node answers: an outage is never reported as a bad payment. */
 export type Verifier = {
   /** Compares a payment with the offers, without querying a node. Returns why it does not match, or null. */
   findMismatch(
@@ -147,7 +147,7 @@ export type Transfer<Address extends string = string> = {
   readonly settler?: string | null
 }
 
-/** The transfer by which a store says it has paid a refund by itself. Addresses are in stored form. */
+/** The transfer with which a store says that it paid a refund itself. Addresses are in stored form. */
 export type SentTransfer = {
   readonly transaction: string
   readonly asset: string
@@ -160,9 +160,10 @@ export type SentTransfer = {
 }
 
 /**
- * What the chain says about it. `waiting`: in no final block that enough nodes tell, so far. `unknown`: enough nodes
- * answer that they do not have the transaction. `found` lists the transfers that fit, by their places: a transaction can have several. The
- * payment that one is, if it is one, is recorded with the log index `creditedAs`; null: with its own place.
+ * What the chain says about it. `waiting`: it is not yet in a final block that enough nodes report. `unknown`: enough
+ * nodes answer that they do not have the transaction. `found` lists the places of the transfers that fit, because a
+ * transaction can have several. If such a transfer is also a payment, its credit has the log index `creditedAs`, or its
+ * own place if that is null.
  */
 export type SentLookUp =
   | { readonly outcome: 'waiting' | 'unknown' }
@@ -183,7 +184,7 @@ export type SentRefusal =
   | 'other_wallet'
   | 'too_old'
 
-/** What the wallet that was paid is to sign: money that goes back. Addresses are in stored form. */
+/** A refund for the wallet that was paid to sign. Addresses are in stored form. */
 export type RefundOrder = {
   readonly refundId: string
   readonly storeId: string
@@ -194,18 +195,18 @@ export type RefundOrder = {
   readonly amount: bigint
   /** The nonces that the payment's refunds may be signed with, in the order in which they are tried. */
   readonly nonces: readonly string[]
-  /** The one that was handed out before and may still move money: while it can, no other may. */
+  /** The nonce that was handed out before and may still move money. Until it cannot, no other is handed out. */
   readonly taken: string | null
-  /** Refunds of the same payment that have ended: what they left unused may be used again. */
+  /** Refunds of the same payment that have ended: the nonces that they did not use may be used again. */
   readonly endedIds: readonly string[]
 }
 
-/** What the wallet signs, and when it can no longer be used; a wallet's typed data, or a transaction in base64. */
+/** What the wallet signs, typed data or a transaction in base64, and when it expires. */
 export type ToSign =
   | { readonly typedData: object; readonly expiresAt: Date }
   | { readonly transaction: string; readonly expiresAt: Date }
 
-/** What a signer sends back: what it was given, signed. */
+/** What the signer sends back. */
 export type Presented = { readonly signature: string } | { readonly transaction: string }
 
 /** Its functions read with the caller’s rights: the console sees one store’s rows, and only if it names the store. */
@@ -214,20 +215,20 @@ export type RefundRail = {
   readonly isPaidOnce: boolean
   /**
    * Makes what the wallet is to sign. `commit` runs a write in a transaction that holds the refund's lock, and records the
-   * nonce that it returns as the refund's: nothing leaves this function before it is committed. The order that the write
-   * gets is the one to follow. Throws a Problem if nothing can be handed out now.
+   * nonce that the write returns as the refund's. The write follows the order that it gets, not the one given here.
+   * Nothing is handed out before it is committed. Throws a Problem if nothing can be handed out now.
    */
   prepare(ctx: Context, order: RefundOrder, commit: CommitHandOut): Promise<ToSign>
   /**
-   * Checks what the wallet signed, and that the token would take it now: the transfer to send, or what is wrong, for the
-   * store to read. `inFlightUnits` is what else the wallet has signed and not paid yet.
+   * Checks what the wallet signed, and that the token would accept it now. Returns the transfer to send, or what is wrong,
+   * for the store to read. `inFlightUnits` is what else the wallet has signed and not paid yet.
    */
   verify(
     ctx: Context,
     handedOut: Handed,
     presented: Presented,
     inFlightUnits: bigint,
-  ): Promise<{ readonly transfer: Transfer } | { readonly refusal: Refusal }>
+  ): Promise<{ readonly transfer: Transfer } | { readonly refusal: SignatureRefusal }>
 }
 
 export type CommitHandOut = (
@@ -237,8 +238,8 @@ export type CommitHandOut = (
 /** What was handed out, as it was written. */
 export type Handed = { readonly transfer: Transfer; readonly refundId: string | null }
 
-/** Why a signature is not taken: a code for programs, a sentence for people. */
-export type Refusal = { readonly code: string; readonly detail: string }
+/** Why a signature is rejected: a code for programs, a sentence for people. */
+export type SignatureRefusal = { readonly code: string; readonly detail: string }
 
 /** A payment that may be claimed, or the x402 reason why not. */
 export type Verified =

@@ -114,8 +114,8 @@ function describeKeys(keys: readonly ReceiptKey[], url: string): object {
 }
 
 /**
- * A key that signs offers and receipts. It can't move money: whoever steals it can lie about payments in our name, and
- * nothing else. A retired key stays as its public half, so that what it signed can still be verified.
+ * A key that signs offers and receipts. It can't move money: a thief could only lie about payments in our name. A retired
+ * key stays as its public half, so that what it signed can still be verified.
  */
 type ReceiptKey = {
   /** Names the key in our DID document: the start of its RFC 7638 thumbprint. */

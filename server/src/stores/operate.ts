@@ -10,7 +10,7 @@ import { lockMember } from '../members/rows.ts'
 import type { Mode } from '../networks.ts'
 import { createStoreIn } from './create.ts'
 import { standingOf } from './rows.ts'
-import { type Decision, decideStanding } from './standing.ts'
+import { decideStanding, type StandingDecision } from './standing.ts'
 import { networksFor } from './store.ts'
 
 /**
@@ -21,7 +21,7 @@ export async function decideAsOperator(
   ctx: Context,
   storeId: StoreId,
   touch: Touch,
-  decision: Decision,
+  decision: StandingDecision,
   now: Date,
 ): Promise<void> {
   const { verb, ...reason } = decision

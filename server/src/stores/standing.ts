@@ -32,7 +32,7 @@ export function requireStanding({ standing, suspendedReason }: Store): void {
 type Verb = 'approve' | 'suspend' | 'resume'
 
 /** An operator's decision about a store. Owners read the reason. */
-export type Decision =
+export type StandingDecision =
   | { readonly verb: 'approve' | 'resume' }
   | { readonly verb: 'suspend'; readonly reason: string }
 
@@ -55,7 +55,7 @@ export async function decideStanding(
   decided: {
     readonly storeId: StoreId
     readonly actor: Actor
-    readonly decision: Decision
+    readonly decision: StandingDecision
     readonly now: Date
   },
 ): Promise<{ readonly store: Store; readonly isChanged: boolean }> {
@@ -71,7 +71,7 @@ export async function decideStanding(
 async function write(
   tx: Transaction,
   { id, standing }: Store,
-  decision: Decision,
+  decision: StandingDecision,
   now: Date,
 ): Promise<Store | null> {
   const isSuspended = standing === 'suspended'

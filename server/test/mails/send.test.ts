@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { secretsCommand } from '../../src/commands/secrets.ts'
-import type { Subject } from '../../src/mails/mail.ts'
+import type { MailSubject } from '../../src/mails/mail.ts'
 import { openMailer, takeMail } from '../../src/mails/send.ts'
 import { writeMail } from '../../src/mails/write.ts'
 import { inviteAsOperator } from '../../src/members/invite.ts'
@@ -48,7 +48,7 @@ async function write({ subject, ...mail }: { to: string; subject: string; text: 
         ctx,
         tx,
         { kind: 'alert', storeId },
-        { ...mail, subject: subject as Subject },
+        { ...mail, subject: subject as MailSubject },
         new Date(),
       ),
       true,

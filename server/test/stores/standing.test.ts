@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { Store } from '@farthing/sdk'
 import { createStore } from '../../src/stores/create.ts'
 import { noteStoreProven } from '../../src/stores/prove.ts'
-import { type Decision, decideStanding } from '../../src/stores/standing.ts'
+import { decideStanding, type StandingDecision } from '../../src/stores/standing.ts'
 import { creditByHand } from '../support/by-hand.ts'
 import { operator } from '../support/operator.ts'
 import { openShop } from '../support/shop.ts'
@@ -14,7 +14,7 @@ import { until } from '../support/until.ts'
 const shop = await openShop({ settings: { UNPROVEN_CHECKOUTS_PER_HOUR: '3' } })
 const { ctx } = shop
 
-const decide = (storeId: StoreClient['store']['id'], decision: Decision) =>
+const decide = (storeId: StoreClient['store']['id'], decision: StandingDecision) =>
   ctx.db.transaction((tx) => decideStanding(ctx, tx, { storeId, actor: operator, decision, now: ctx.now() }))
 const suspend = { verb: 'suspend', reason: 'Sells what it does not have.' } as const
 

@@ -2,15 +2,15 @@ import type { Actor } from '@farthing/sdk'
 import type { Transaction } from '../../database/db.ts'
 import type { StoreId } from '../../ids.ts'
 
-/** Locks a payment's checkout, so that nobody evaluates or deletes it until the transaction ends. */
+/** Locks a payment's checkout, so that it is neither evaluated nor deleted until the transaction ends. */
 export async function holdCheckout(tx: Transaction, checkoutId: string): Promise<void> {
   await tx.query('select 1 as one from checkouts where id = $1 for no key update', [checkoutId])
 }
 
 /**
- * Accepts a payment for a checkout, of which the caller knows that the store may decide. A transfer by authorization is
- * claimed for it in the same statement, so that nobody can present it for another checkout later. False if somebody
- * already has.
+ * Accepts a payment for a checkout. The caller has checked that the store may decide about it. A transfer by authorization
+ * is claimed for the checkout in the same statement, so that it cannot be presented for another one later. False if it
+ * already was.
  */
 export async function acceptPayment(
   tx: Transaction,

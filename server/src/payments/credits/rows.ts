@@ -23,9 +23,6 @@ export type SeenPlain = {
 /** A transfer by an authorization with this nonce. */
 export type Seen = SeenPlain & { readonly nonce: string }
 
-/** Where the money was seen. */
-export type Place = { readonly hash: string; readonly number: number; readonly time: Date }
-
 /** A transfer by authorization that concerns us: it has one of our claims, or pays one of our wallets. */
 export type Concern = {
   readonly seen: Seen
@@ -34,9 +31,8 @@ export type Concern = {
     readonly storeId: string | null
     readonly isMatch: boolean
     /**
-     * Whether somebody else sent it before we did, to a wallet that is also paid outside Farthing or before it was
-     * presented here: it may have paid for something else. Then it does not pay its checkout by itself, and the store
-     * decides.
+     * Whether another sender was first, and it went to a wallet that is also paid outside Farthing, or was sent before it
+     * was presented here. It may have paid for something else, so it does not pay its checkout, and the store decides.
      */
     readonly isForeign?: boolean
     /** Whether it will most likely pay its checkout, which the caller has locked. */
@@ -54,8 +50,8 @@ export async function lockWaiting(tx: Transaction, checkoutIds: readonly string[
 }
 
 /**
- * Orphans the credits of blocks that left the chain. Those that too few providers have reported leave their places too:
- * should the block come back, what is told of it then decides. Returns the checkouts affected.
+ * Orphans the credits of blocks that left the chain. Those that too few providers have reported leave their places too,
+ * so that a new reading decides if the block comes back. Returns the checkouts affected.
  */
 export async function orphanCredits(
   tx: Transaction,
@@ -113,8 +109,8 @@ export async function listUnannounced(
 }
 
 /**
- * Money in an asset that belongs to no checkout and about which nobody has decided. Counted up to `max` payments. What
- * a refund moved is nobody's to decide, unless it went to another store's wallet.
+ * Undecided money in an asset that belongs to no checkout, counted up to `max` payments. A refund's transfer counts only
+ * if it went to another store's wallet.
  */
 export async function countUnmatched(
   db: Database,
@@ -185,7 +181,10 @@ export type Announcement = {
   readonly created_at: Date
 }
 
-export async function writeAnnouncements(tx: Transaction, told: readonly Announcement[]): Promise<void> {
+export async function writeAnnouncements(
+  tx: Transaction,
+  announcements: readonly Announcement[],
+): Promise<void> {
   await tx.query(
     `with input as (
        select * from json_to_recordset($1) as i (network text, block_hash text, log_index integer, announcement text,
@@ -199,7 +198,7 @@ export async function writeAnnouncements(tx: Transaction, told: readonly Announc
      )
      insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
      select event_id, store_id, type, checkout_id, checkout_version, data, created_at from input`,
-    [JSON.stringify(told.map(({ key, ...row }) => ({ ...parseKey(key), ...row })))],
+    [JSON.stringify(announcements.map(({ key, ...row }) => ({ ...parseKey(key), ...row })))],
   )
 }
 
@@ -209,14 +208,14 @@ function parseKey(key: string): { network: string; block_hash: string; log_index
 }
 
 /**
- * SQL: whether the transfer `i` was counted before and its credit was deleted since, or the address of its payer erased. A
- * reading that left out the authorization of a transfer is recognised by its place. $1 is the network.
+ * SQL: whether the transfer `i` was counted before, and its credit was deleted or its payer erased since. A reading that
+ * left out the authorization of a transfer is recognised by its position. $1 is the network.
  */
 export const isKept = (i: string) => `exists (select 1 from kept_credits x where x.key in (
   credit_key($1, ${i}.transaction_hash, ${i}.asset, ${i}.payer, ${i}.pay_to, ${i}.amount, ${i}.position),
   nonce_key($1, ${i}.asset, ${i}.payer, ${i}.nonce)))`
 
-/** Above every position that a transfer has: from here on they are those of payers whose data was erased. */
+/** Above every position of a transfer: positions from here on belong to erased payers. */
 export const erasedPosition = 1_000_000
 
 /**
@@ -242,14 +241,9 @@ export async function listOrphanedTransfers(
   oldMinutes: number,
   limit: number,
 ): Promise<OrphanedTransfer[]> {
-  const rows = await db.query<{
-    transaction_hash: Hex
-    sender: Hex | null
-    sender_nonce: string | null
-    is_old: boolean
-  }>(
-    `select k.transaction_hash, k.sender, k.sender_nonce,
-       k.orphaned_at <= clock() - make_interval(mins => $2) as is_old
+  const rows = await db.query<Omit<OrphanedTransfer, 'senderNonce'> & { senderNonce: string | null }>(
+    `select k.transaction_hash as "transactionHash", k.sender, k.sender_nonce as "senderNonce",
+       k.orphaned_at <= clock() - make_interval(mins => $2) as "isOld"
      from credits k
      where k.network = $1 and k.orphaned_at is not null and k.reversed_at is null and k.nonce is null
        and not exists (select 1 from credits o where o.network = k.network
@@ -258,11 +252,9 @@ export async function listOrphanedTransfers(
      order by k.orphaned_at limit $3`,
     [network, oldMinutes, limit],
   )
-  return rows.map((row) => ({
-    transactionHash: row.transaction_hash,
-    sender: row.sender,
-    senderNonce: row.sender_nonce === null ? null : Number.parseInt(row.sender_nonce, 10),
-    isOld: row.is_old,
+  return rows.map(({ senderNonce, ...row }) => ({
+    ...row,
+    senderNonce: senderNonce === null ? null : Number.parseInt(senderNonce, 10),
   }))
 }
 

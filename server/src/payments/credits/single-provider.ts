@@ -13,11 +13,11 @@ export function limitsAlone({ config }: Context, { assets }: Network): Map<strin
   )
 }
 
-/** SQL for credits that too few providers have reported, or that one had made up. */
+/** SQL for credits that too few providers have reported, or that one made up. */
 
 /**
- * The share of the limits that is used up: by what counts although one provider alone reported it, and for a day by
- * what such a provider had made up, so that it cannot go on making up payments once they are withdrawn.
+ * The share of the limits that is used up by credits that count although one provider alone reported them. Credits that
+ * such a provider made up use their share for a day, so that it cannot go on making up payments as they are withdrawn.
  */
 const usedAlone = `
   select coalesce(sum(k.amount / l.units), 0) as share from credits k join limits l on l.asset = k.asset and l.units > 0
@@ -52,7 +52,7 @@ export async function allowAlone(
   )
 }
 
-/** How much of each limit is left for new payments while one provider alone reports them: what is claimed will come. */
+/** How much of each limit is left for new payments. What is claimed already will need its share. */
 export async function readAloneLeft(
   db: Database,
   network: string,
@@ -75,17 +75,17 @@ export async function readAloneLeft(
 }
 
 /**
- * Withdraws the credits of a block that a witnessed reading of it does not contain: a provider had made them up. They
- * leave their place on the chain to what is really there. One whose payer was erased reads differently, and is final.
+ * Withdraws the credits of a block that a witnessed reading of it does not contain: a provider made them up. They leave
+ * their place on the chain to what is really there. Erased payers are left out: their rows read differently, and are final.
  * Returns the checkouts affected.
  */
 export async function withdrawUntold(
   tx: Transaction,
   network: string,
   blockHash: string,
-  told: readonly (SeenPlain & { readonly nonce: string | null })[],
+  reported: readonly (SeenPlain & { readonly nonce: string | null })[],
 ): Promise<string[]> {
-  const input = told.map(({ logIndex, transactionHash, asset, payer, nonce, to, value }) => ({
+  const input = reported.map(({ logIndex, transactionHash, asset, payer, nonce, to, value }) => ({
     log_index: logIndex,
     transaction_hash: transactionHash,
     asset,

@@ -4,7 +4,7 @@ import { type CheckoutId, isId, type StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
 import { hintsFor, networksOf, rightOf } from './owners.ts'
 
-/** SQL for a store's payments: one, the list, and those that nobody has decided about. $1 is always the store. */
+/** SQL for a store's payments: one, the list, and the undecided ones. $1 is always the store. */
 
 const columns = `k.*, false as is_included_again, false as is_claimed, false as is_reserved, ${hintsFor('$1')},
   (select json_build_object('text', n.note, 'actor', n.actor, 'notedAt', n.noted_at) from payment_notes n
@@ -150,8 +150,8 @@ function inOrder(filter: PaymentFilter, values: unknown[]): string {
 }
 
 /**
- * SQL: the newest payments of `source`; those that only `others` can tell apart, within the window. What `always` asks
- * costs most, and is asked last.
+ * SQL: the newest payments of `source`. Conditions without an index, `others`, are checked within the window only.
+ * `always` costs most, and is checked last.
  */
 function within(
   source: string,
@@ -189,7 +189,7 @@ function unmatched(values: unknown[], newest: (source: string, isOwn: string) =>
      )}) k`
 }
 
-/** SQL: the payments of one transaction, of which there are as many as fit into it. */
+/** SQL: the payments of one transaction. A block's size bounds their number. */
 function ofTransaction(filter: PaymentFilter, values: unknown[]): string {
   const { checkoutId, disposition, payer, transaction } = filter
   const hash = `k.transaction_hash = $${values.push(transaction)}`
@@ -226,7 +226,7 @@ const centUnits = 10_000n
 const isOpen = 'k.orphaned_at is null and k.dismissed_at is null and k.accepted_at is null'
 
 /**
- * SQL: money that completed no checkout and that nobody has decided about. Its indexes hold nothing else, so dismissed
+ * SQL: money that completed no checkout, and has been neither accepted nor dismissed. Its indexes hold nothing else, so dismissed
  * payments cost nothing here. It looks through the newest `windowRows` of the store's checkouts, and of each of its
  * wallets. Without a checkout, less than a cent is left out, so that strangers must pay to fill that window; the list of
  * payments has it.
@@ -270,7 +270,7 @@ export async function readUndecided(
   return payment && isUndecided(payment) ? payment : null
 }
 
-/** Whether a payment completed nothing and nobody has decided about it. */
+/** Whether a payment completed nothing, and has been neither accepted nor dismissed. */
 export function isUndecided({
   disposition,
   isOrphaned,

@@ -3,7 +3,10 @@ import type { Transaction } from '../../database/db.ts'
 import { newId } from '../../ids.ts'
 import { isRefundNonce } from '../refund-nonce.ts'
 import type { Match } from '../transfers/match.ts'
-import { type Concern, isKept, type Place, type Seen, type SeenPlain } from './rows.ts'
+import { type Concern, isKept, type Seen, type SeenPlain } from './rows.ts'
+
+/** Where the money was seen. */
+type Place = { readonly hash: string; readonly number: number; readonly time: Date }
 
 type Landed = {
   readonly concerns?: readonly Concern[]
@@ -32,7 +35,7 @@ export async function writeCredits(
         seen,
         paymentId: paymentId(),
         checkoutId: claim?.isMatch && !claim.isForeign ? claim.checkoutId : null,
-        // The transfer of a refund is nobody's payment, unless a store owns the wallet that it went to.
+        // A refund's transfer pays no checkout, and belongs to a store only if that owns the wallet it went to.
         storeId: claim?.isMatch && !claim.isForeign && claim.checkoutId ? claim.storeId : null,
         isExpected: claim?.isExpected === true && !claim.isForeign,
         sender: null,
@@ -75,8 +78,8 @@ export type NewCredit = {
  * becomes overpaid if another credit is exact by then. An unmatched credit whose claim has turned up is assigned to
  * that claim. The disposition is decided under the checkout's lock when its status is updated, in the same transaction;
  * until then, a credit with a checkout counts as overpaid, or as exact if that is expected, so that it need not be
- * written twice. If an earlier reading of the block told of another transfer at the same place, that one stays: a
- * witnessed reading has withdrawn it before. A transfer that counted long ago, and whose credit is deleted, is never
+ * written twice. If an earlier reading of the block reported another transfer at the same place, that one stays: a
+ * witnessed reading withdraws false ones before it writes. A transfer that counted long ago, and whose credit is deleted, is never
  * written again. Returns only the checkouts of credits that are new or changed, since blocks are read again.
  */
 export async function upsertCredits(
@@ -167,7 +170,7 @@ function creditsOfTransfer(liveness: string): string {
  * Each transfer is kept in one place: live in one block only, and numbered among its equals.
  *
  * Equal transfers are those of one transaction with the same token, payer, recipient and amount. `position` numbers
- * them, so that they are found again when the transaction is included in another block. A node may tell a block in part,
+ * them, so that they are found again when the transaction is included in another block. A node may report a block in part,
  * so a reading numbers only what it has, and another reading of the same block numbers them differently. The last reading's
  * numbers hold. What it left out is numbered after them until a witnessed reading decides whether it is there. Which of
  * several equal transfers has which number does not matter.

@@ -8,12 +8,12 @@ import { type Refused, reject } from '../end.ts'
 import { noteWaiting } from '../hand-outs.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { type Authorized, noteContracts } from '../rows.ts'
-import type { Wanted } from '../settlers/rows.ts'
+import type { Sendable } from '../settlers/rows.ts'
 import { readPayers } from './rows.ts'
 import { reasonOf } from './verify.ts'
 
 /** An authorization to send, and what its payer had sent and not settled when it was simulated. */
-export type Chosen = Authorized & Pick<Wanted, 'unsettled'>
+export type Chosen = Authorized & Pick<Sendable, 'unsettled'>
 
 /** A claim that may be sent, as it was listed. */
 export type Candidate = Authorized & {

@@ -15,7 +15,15 @@ import type { EvmNetwork } from '../../networks.ts'
 import { Problem } from '../../problems.ts'
 import { toSafeNumber } from '../../safe-number.ts'
 import { giveUpSpent, hasFailedLately, type WrittenHandOut, writeHandOut } from '../hand-outs.ts'
-import type { CommitHandOut, Handed, Presented, RefundOrder, RefundRail, Refusal, ToSign } from '../rail.ts'
+import type {
+  CommitHandOut,
+  Handed,
+  Presented,
+  RefundOrder,
+  RefundRail,
+  SignatureRefusal,
+  ToSign,
+} from '../rail.ts'
 import { readRestoredAt } from '../reconcile.ts'
 import type { EvmVerifier } from './verify.ts'
 
@@ -222,7 +230,7 @@ async function verify(
   { transfer: handed }: Handed,
   presented: Presented,
   inFlightUnits: bigint,
-): Promise<{ readonly transfer: SignedTransfer } | { readonly refusal: Refusal }> {
+): Promise<{ readonly transfer: SignedTransfer } | { readonly refusal: SignatureRefusal }> {
   const refuse = (code: string, detail: string) => ({ refusal: { code, detail } })
   const read = readSignature('signature' in presented ? presented.signature : null)
   if ('refusal' in read) return refuse('signature', `The signature of the typed data ${read.refusal}.`)

@@ -3,7 +3,7 @@ import type { Database } from '../../database/db.ts'
 import { idOfNetwork } from '../../networks.ts'
 import { type AuthorizationRow, type Authorized, isUncredited, sendableUntil, toAuthorized } from '../rows.ts'
 
-/** Tells the operator that a settler was stopped because somebody else uses its key. */
+/** Logs that a settler was stopped because somebody else uses its key. */
 export function reportForeign(
   ctx: Context,
   {
@@ -23,7 +23,7 @@ export function reportForeign(
   )
 }
 
-/** What an ordinary payment gets is two sends; those of settlers that were stopped since may never have been mined. */
+/** An ordinary payment is sent at most twice. Sends of settlers that were stopped since may never be mined. */
 export const sendsMax = 4
 
 /** Records a nonce that somebody else used, and stops its settler. True if it was not stopped before. */
@@ -46,8 +46,9 @@ export async function noteForeign(
 }
 
 /**
- * What stopped settlers sent and nobody has sent since: in transactions that are not mined, or whose nonce somebody else
- * used. Such a transaction may still be mined; then the authorization's own nonce lets only one of the two move money.
+ * Authorizations that stopped settlers sent, and no other settler has sent since, in transactions that are not mined or
+ * whose nonce a foreign one used. Such a transaction may still be mined; the authorization's own nonce then lets only one
+ * of the two move money.
  */
 export async function listStranded(
   db: Database,

@@ -12,8 +12,8 @@ type Entered = { readonly settler: Leased; readonly follower: Follower & { reado
 
 /**
  * How every lane's step begins: lease the settler's row, read how far the chain was followed, and refresh the balance
- * and data fee that readiness depends on. Returns 'held' if another process has the settler, and 'blind' if nobody
- * follows the chain: then nobody would see the outcome of a transaction, so nothing is sent.
+ * and data fee that readiness depends on. Returns 'held' if another process has the settler, and 'blind' if the chain is
+ * not followed: the outcome of a transaction would go unseen, so nothing is sent.
  */
 export async function enterLane(
   ctx: Context,
@@ -37,8 +37,8 @@ export async function enterLane(
 }
 
 /**
- * After a refusal: longer than a lane may be silent before payments get 503, so that nobody signs a payment that this
- * settler will not send.
+ * How long a lane rests after a refusal: longer than it may be silent before payments get 503, so that no payer signs a
+ * payment that this settler will not send.
  */
 const refusedRestMs = 30_000
 
@@ -81,14 +81,14 @@ export function openSteps(
       ctx.metrics.taskFailures.inc({ task: `sign ${network} ${signer.address}` })
       ctx.log.error(
         { ...fields, reason: error.message },
-        'a settler’s key must not sign what its lane asked for; trying again in 30 s. If a limit is used up, raise it or wait until midnight (UTC)',
+        'the signing policy refused what a lane asked its settler’s key to sign; trying again in 30 s. If a limit is used up, raise it or wait until midnight (UTC)',
       )
       return false
     }
   }
 }
 
-/** Tells the operator which payments a transaction carries, in one line, once its bytes are committed. */
+/** Logs which payments a transaction carries, once its bytes are committed. */
 export function reportSent(
   ctx: Context,
   tx: Transaction,

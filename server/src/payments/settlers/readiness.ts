@@ -11,8 +11,8 @@ const unminedSecondsMax = 60
 /** If the head has not moved for longer than this, the chain has halted or we are cut off from it. */
 const headAgeSecondsMax = 30
 /**
- * If this many wallets have been waiting to be sent for longer than usual, two full batches are held up, and whoever is
- * claimed next waits longer still. Wallets are counted, not payments: one wallet can hold back its own.
+ * If payments of this many wallets wait longer than usual, two full batches are held up, and the next payment would wait
+ * longer still. Wallets are counted, not payments: one wallet can hold back its own.
  */
 const overdueMax = 2 * 160
 const rememberedMs = 500
@@ -33,7 +33,7 @@ type Amount = { readonly asset: string; readonly units: bigint }
  * for half a second.
  */
 export function openReadiness(ctx: Context, rails: Rails): Readiness {
-  const { get } = remember((network: string) => look(ctx, network, rails.get(network)), {
+  const { get } = remember((network: string) => judge(ctx, network, rails.get(network)), {
     forMs: rememberedMs,
     entriesMax: rails.size,
     now: ctx.now,
@@ -48,7 +48,7 @@ export function openReadiness(ctx: Context, rails: Rails): Readiness {
   }
 }
 
-type Look = {
+type Verdict = {
   readonly obstacle: string | null
   /** What may still complete while one provider alone reports it, in units per asset; null if enough providers do. */
   readonly aloneLeft: ReadonlyMap<string, bigint> | null
@@ -56,7 +56,7 @@ type Look = {
   readonly isBehind: boolean
 }
 
-async function look(ctx: Context, network: string, rail: Rail | undefined): Promise<Look> {
+async function judge(ctx: Context, network: string, rail: Rail | undefined): Promise<Verdict> {
   if (!rail)
     return {
       obstacle: 'This deployment does not support that network.',
@@ -69,11 +69,9 @@ async function look(ctx: Context, network: string, rail: Rail | undefined): Prom
   return { obstacle: findObstacle(rail, read), aloneLeft, isBehind: read.overdue >= overdueMax }
 }
 
-type Read = Awaited<ReturnType<typeof readReadiness>>
-
 function findObstacle(
   rail: Rail,
-  { lanes, headAgeSeconds, baseFee, waiting, isRestoring, dispute }: Read,
+  { lanes, headAgeSeconds, baseFee, waiting, isRestoring, dispute }: NetworkState,
 ): string | null {
   if (isRestoring) return whyRestoring
   if (dispute !== null) return 'The nodes of that network contradict each other.'
@@ -102,7 +100,7 @@ function canPay(rail: Rail, lane: LaneState, baseFee: bigint, waiting: number): 
 }
 
 /** SQL for what settlements cost: what settlers hold, what mined transactions took from them, and for whom. */
-export type LaneState = {
+type LaneState = {
   readonly address: string | null
   readonly silenceSeconds: number | null
   /** Age of the oldest unmined transaction. */
@@ -120,43 +118,39 @@ const overdueSeconds = 6
 /** Bounds what is read; a wallet with many payments in progress may have most of them. */
 const overdueRead = 640
 
-/** Everything that decides whether a network can settle now, in one query. */
-export async function readReadiness(
-  db: Database,
-  network: string,
-): Promise<{
-  lanes: LaneState[]
-  headAgeSeconds: number | null
-  baseFee: bigint
-  /** Payments that are claimed and neither paid nor dead. A contract wallet has one in flight, however many it has signed. */
-  waiting: number
-  /** Ordinary wallets whose payments have been waiting to be sent for longer than that, counted up to a limit. */
-  overdue: number
-  isRestoring: boolean
+/** What decides whether a network can settle now. */
+type NetworkState = {
+  readonly lanes: readonly LaneState[]
+  readonly headAgeSeconds: number | null
+  readonly baseFee: bigint
+  /** Payments that are claimed and neither paid nor dead. A contract wallet counts once, as it has one in flight. */
+  readonly waiting: number
+  /** Ordinary wallets whose payments have been waiting to be sent for too long, counted up to a limit. */
+  readonly overdue: number
+  readonly isRestoring: boolean
   /** How many providers reported the head; null where that is not counted. */
-  witnesses: number | null
+  readonly witnesses: number | null
   /** What the providers contradict each other about. */
-  dispute: string | null
-}> {
-  const rows = await db.query<{
-    address: string | null
-    silence: number | null
-    unmined: number | null
-    is_unfunded: boolean
-    balance_wei: string | null
-    data_fee_wei: string | null
-    head_age: number | null
-    base_fee: string | null
-    waiting: number
-    overdue: number
-    is_restoring: boolean
-    witnesses: number | null
-    dispute: string | null
-  }>(
-    `select s.address, extract(epoch from clock() - s.alive_at)::float8 as silence, s.balance_wei, s.data_fee_wei,
-       extract(epoch from clock() - oldest.created_at)::float8 as unmined,
-       coalesce(oldest.is_unfunded, false) as is_unfunded,
-       extract(epoch from clock() - f.head_seen_at)::float8 as head_age, f.base_fee, f.witnesses, f.dispute,
+  readonly dispute: string | null
+}
+
+/** One per lane; the columns of the network are the same in each. */
+type ReadinessRow = Omit<NetworkState, 'lanes' | 'baseFee'> &
+  Omit<LaneState, 'balanceWei' | 'dataFeeWei'> &
+  Readonly<Record<'baseFee' | 'balanceWei' | 'dataFeeWei', string | null>>
+
+const notFollowed = {
+  ...{ headAgeSeconds: null, waiting: 0, overdue: 0, isRestoring: false, witnesses: null, dispute: null },
+  baseFee: '0',
+}
+
+export async function readReadiness(db: Database, network: string): Promise<NetworkState> {
+  const rows = await db.query<ReadinessRow>(
+    `select s.address, extract(epoch from clock() - s.alive_at)::float8 as "silenceSeconds",
+       s.balance_wei as "balanceWei", s.data_fee_wei as "dataFeeWei",
+       extract(epoch from clock() - oldest.created_at)::float8 as "unminedSeconds",
+       coalesce(oldest.is_unfunded, false) as "isUnfunded",
+       extract(epoch from clock() - f.head_seen_at)::float8 as "headAgeSeconds", f.base_fee as "baseFee", f.witnesses, f.dispute,
        (select (count(*) filter (where not a.is_contract) + count(distinct a.payer) filter (where a.is_contract))::integer
           from authorizations a where a.network = f.network
           and a.state in ('claimed', 'sent') and not a.is_credited and a.refund_id is null) as waiting,
@@ -164,7 +158,7 @@ export async function readReadiness(
           and a.state = 'claimed' and a.refund_id is null and not a.is_contract and a.spent_block_number is null
           and a.claimed_at < clock() - interval '${overdueSeconds} seconds'
           order by a.claimed_at limit ${overdueRead}) waited) as overdue,
-       exists (select 1 from restores r where r.network = f.network and r.finished_at is null) as is_restoring
+       exists (select 1 from restores r where r.network = f.network and r.finished_at is null) as "isRestoring"
      from followers f left join settlers s on s.network = f.network and s.state = 'active' and s.stopped_at is null
      left join lateral (
        select t.created_at, (select b.unfunded_at is not null from broadcasts b where b.network = t.network
@@ -174,21 +168,14 @@ export async function readReadiness(
      where f.network = $1`,
     [network],
   )
+  const { headAgeSeconds, baseFee, waiting, overdue, isRestoring, witnesses, dispute } =
+    rows[0] ?? notFollowed
   return {
-    headAgeSeconds: rows[0]?.head_age ?? null,
-    baseFee: BigInt(rows[0]?.base_fee ?? '0'),
-    waiting: rows[0]?.waiting ?? 0,
-    overdue: rows[0]?.overdue ?? 0,
-    isRestoring: rows[0]?.is_restoring ?? false,
-    witnesses: rows[0]?.witnesses ?? null,
-    dispute: rows[0]?.dispute ?? null,
-    lanes: rows.map((row) => ({
-      address: row.address,
-      silenceSeconds: row.silence,
-      unminedSeconds: row.unmined,
-      isUnfunded: row.is_unfunded,
-      balanceWei: row.balance_wei === null ? null : BigInt(row.balance_wei),
-      dataFeeWei: BigInt(row.data_fee_wei ?? '0'),
+    ...{ headAgeSeconds, baseFee: BigInt(baseFee ?? '0'), waiting, overdue, isRestoring, witnesses, dispute },
+    lanes: rows.map(({ address, silenceSeconds, unminedSeconds, isUnfunded, balanceWei, dataFeeWei }) => ({
+      ...{ address, silenceSeconds, unminedSeconds, isUnfunded },
+      balanceWei: balanceWei === null ? null : BigInt(balanceWei),
+      dataFeeWei: BigInt(dataFeeWei ?? '0'),
     })),
   }
 }

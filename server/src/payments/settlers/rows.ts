@@ -3,7 +3,8 @@ import type { Database, Transaction } from '../../database/db.ts'
 import { type AuthorizationKey, authorizationOf, isUncreditedOf } from '../rows.ts'
 import { sendsMax } from './foreign-nonces.ts'
 
-/** SQL for settlers, their nonces and the transactions signed with them. */
+/** SQL for settlers, their nonces, and the transactions signed with them. */
+
 export type Settler = {
   readonly network: string
   readonly address: string
@@ -21,48 +22,35 @@ export type Settler = {
   readonly isElsewhere: boolean
 }
 
-/** Whatever a stopped settler left behind has expired by then: a refund of a contract wallet is valid for 7 days. */
+/** By then everything that a stopped settler left behind has expired: a contract wallet's refund is valid for 7 days. */
 const strandedDays = 8
 
 /** A settler as its lane sees it. */
 export type Leased = Settler & {
-  /** Whether a settler of this network was stopped lately, so that others may have to send what it left behind. */
+  /** Whether a settler of this network was stopped lately: others may have to send what it left behind. */
   readonly isAnyStopped: boolean
 }
 
-type SettlerRow = {
-  network: string
-  address: string
-  state: Settler['state']
-  next_nonce: string
-  mined_nonce: string
-  balance_wei: string | null
-  data_fee_wei: string
-  is_balance_old: boolean
-  epoch: string
-  stopped_at: Date | null
-  elsewhere: boolean
-}
+type SettlerRow = Omit<Settler, 'nextNonce' | 'minedNonce' | 'balanceWei' | 'dataFeeWei' | 'epoch'> & {
+  readonly balanceWei: string | null
+} & Readonly<Record<'nextNonce' | 'minedNonce' | 'dataFeeWei' | 'epoch', string>>
 
-const settlerColumns = `*, balance_at is null or balance_at < clock() - interval '10 seconds' as is_balance_old`
+const settlerColumns = `network, address, state, next_nonce as "nextNonce", mined_nonce as "minedNonce",
+  balance_wei as "balanceWei", data_fee_wei as "dataFeeWei", epoch, stopped_at as "stoppedAt",
+  elsewhere as "isElsewhere", balance_at is null or balance_at < clock() - interval '10 seconds' as "isBalanceOld"`
 
-function toSettler(row: SettlerRow): Settler {
+function toSettler<Row extends SettlerRow>(row: Row): Settler & Omit<Row, keyof SettlerRow> {
   return {
-    network: row.network,
-    address: row.address,
-    state: row.state,
-    nextNonce: Number.parseInt(row.next_nonce, 10),
-    minedNonce: Number.parseInt(row.mined_nonce, 10),
-    balanceWei: row.balance_wei === null ? null : BigInt(row.balance_wei),
-    dataFeeWei: BigInt(row.data_fee_wei),
-    isBalanceOld: row.is_balance_old,
+    ...row,
+    nextNonce: Number.parseInt(row.nextNonce, 10),
+    minedNonce: Number.parseInt(row.minedNonce, 10),
+    balanceWei: row.balanceWei === null ? null : BigInt(row.balanceWei),
+    dataFeeWei: BigInt(row.dataFeeWei),
     epoch: BigInt(row.epoch),
-    stoppedAt: row.stopped_at,
-    isElsewhere: row.elsewhere,
   }
 }
 
-/** Also lets one settle again that was retired, or stopped. False if it settles already. */
+/** Adds a settler, or activates one again that was retired or stopped. False if it is active already. */
 export async function insertSettler(
   db: Database | Transaction,
   network: string,
@@ -84,12 +72,12 @@ export async function listSettlers(db: Database, network: string | null): Promis
     `select ${settlerColumns} from settlers where ($1::text is null or network = $1) order by network, created_at, address`,
     [network],
   )
-  return rows.map(toSettler)
+  return rows.map((row) => toSettler(row))
 }
 
 /**
- * One that is stopped is retired at once, also if it was draining: nothing more is sent from it. False if there is no such
- * settler.
+ * Drains a settler. A stopped one is retired at once, because nothing more is sent from it. False if there is nothing to
+ * drain.
  */
 export async function drainSettler(db: Database, network: string, address: string): Promise<boolean> {
   const rows = await db.query(
@@ -112,17 +100,17 @@ export async function leaseSettler(
   holder: string,
   seconds: number,
 ): Promise<Leased | null> {
-  const [row] = await db.query<SettlerRow & { is_any_stopped: boolean }>(
+  const [row] = await db.query<SettlerRow & { readonly isAnyStopped: boolean }>(
     `update settlers set lease_holder = $3, leased_until = clock() + make_interval(secs => $4), alive_at = clock(),
        epoch = epoch + case when lease_holder = $3 and leased_until > clock() then 0 else 1 end
      where network = $1 and address = $2 and state <> 'retired'
        and (lease_holder = $3 or leased_until is null or leased_until <= clock())
      returning ${settlerColumns},
        exists (select 1 from settlers o where o.network = $1
-         and o.stopped_at > clock() - interval '${strandedDays} days') as is_any_stopped`,
+         and o.stopped_at > clock() - interval '${strandedDays} days') as "isAnyStopped"`,
     [network, address, holder, seconds],
   )
-  return row ? { ...toSettler(row), isAnyStopped: row.is_any_stopped } : null
+  return row ? toSettler(row) : null
 }
 
 export async function releaseSettler(
@@ -142,9 +130,9 @@ export async function releaseSettler(
  * unmined again. A draining settler is retired once everything it sent is mined, and drains again if a reorganisation
  * undoes that. Only enough providers together may raise the next nonce: a false one would leave a gap for ever.
  *
- * We use a nonce only once that is committed. So if the chain has used more than we have, somebody else has the key: the
- * settler is stopped. Not after a restore, which forgets what we used ourselves. Returns the settlers that it stopped, and
- * the first of the nonces.
+ * A nonce is committed before it is used. So if the chain has used more than we have, somebody else has the key, and the
+ * settler is stopped; except after a restore, which forgets what we used ourselves. Returns the settlers that it stopped,
+ * each with the first of these nonces.
  */
 export async function noteMined(
   tx: Transaction,
@@ -196,7 +184,7 @@ export async function noteBalance(
 }
 
 /** An authorization to send, as it was when it was simulated. */
-export type Wanted = AuthorizationKey & {
+export type Sendable = AuthorizationKey & {
   readonly sends: number
   /** What its payer had sent and not settled: the balance was compared with this. */
   readonly unsettled: bigint
@@ -212,7 +200,7 @@ export type Wanted = AuthorizationKey & {
 export async function lockForSending(
   tx: Transaction,
   settler: { network: string; address: string; holder: string; epoch: bigint },
-  wanted: readonly Wanted[],
+  wanted: readonly Sendable[],
 ): Promise<{ nonce: number; keys: AuthorizationKey[] } | null> {
   const [row] = await tx.query<{ next_nonce: string; payers: string[] }>(
     `select next_nonce, array(select payer from unnest($5::text[]) as payer
@@ -317,19 +305,11 @@ export async function listUnmined(
   settler: string,
   limit: number,
 ): Promise<Unmined[]> {
-  const rows = await db.query<{
-    nonce: string
-    hash: Hex
-    bytes: Buffer
-    age: number
-    sent_ago: number | null
-    is_taken: boolean
-    is_wanted: boolean
-    is_alone: boolean
-  }>(
-    `select t.nonce, b.hash, b.bytes, extract(epoch from clock() - b.created_at)::float8 as age,
-       extract(epoch from clock() - b.last_sent_at)::float8 as sent_ago, b.taken_at is not null as is_taken,
-       coalesce(carried.is_wanted, false) as is_wanted, coalesce(carried.is_alone, false) as is_alone
+  const rows = await db.query<Omit<Unmined, 'nonce' | 'bytes'> & { nonce: string; bytes: Buffer }>(
+    `select t.nonce, b.hash, b.bytes, extract(epoch from clock() - b.created_at)::float8 as "ageSeconds",
+       extract(epoch from clock() - b.last_sent_at)::float8 as "sentAgoSeconds",
+       b.taken_at is not null as "isTaken",
+       coalesce(carried.is_wanted, false) as "isWanted", coalesce(carried.is_alone, false) as "isAlone"
      from transactions t
      cross join lateral (select bool_or(a.state = 'sent') as is_wanted,
          bool_or(a.is_contract or a.sends > 1) as is_alone
@@ -342,15 +322,10 @@ export async function listUnmined(
      order by t.nonce limit $3`,
     [network, settler, limit],
   )
-  return rows.map((row) => ({
-    nonce: Number.parseInt(row.nonce, 10),
-    hash: row.hash,
-    bytes: `0x${row.bytes.toString('hex')}`,
-    ageSeconds: row.age,
-    sentAgoSeconds: row.sent_ago,
-    isTaken: row.is_taken,
-    isWanted: row.is_wanted,
-    isAlone: row.is_alone,
+  return rows.map(({ nonce, bytes, ...row }) => ({
+    ...row,
+    nonce: Number.parseInt(nonce, 10),
+    bytes: `0x${bytes.toString('hex')}`,
   }))
 }
 
@@ -416,11 +391,11 @@ export async function listUncosted(
   settler: string,
   limit: number,
 ): Promise<Uncosted[]> {
-  const rows = await db.query<{ nonce: string; hashes: string[]; mined_ago: number; is_complete: boolean }>(
-    // After an hour nobody asks again. A restore may have forgotten bytes that were signed for a nonce.
-    `select t.nonce, array_agg(b.hash) as hashes, extract(epoch from clock() - t.mined_at)::float8 as mined_ago,
+  const rows = await db.query<Omit<Uncosted, 'nonce'> & { nonce: string }>(
+    // It gives up after an hour. A restore may have forgotten bytes that were signed for a nonce.
+    `select t.nonce, array_agg(b.hash) as hashes, extract(epoch from clock() - t.mined_at)::float8 as "minedAgoSeconds",
        not exists (select 1 from restores r where r.network = $1
-         and (r.finished_at is null or r.finished_at >= t.created_at)) as is_complete
+         and (r.finished_at is null or r.finished_at >= t.created_at)) as "isComplete"
      from transactions t
      join broadcasts b on b.network = t.network and b.settler = t.settler and b.nonce = t.nonce
      where t.network = $1 and t.settler = $2 and t.cost_wei is null and t.mined_at > clock() - interval '1 hour'
@@ -428,12 +403,7 @@ export async function listUncosted(
      group by t.network, t.settler, t.nonce order by t.nonce limit $3`,
     [network, settler, limit],
   )
-  return rows.map((row) => ({
-    nonce: Number.parseInt(row.nonce, 10),
-    hashes: row.hashes,
-    minedAgoSeconds: row.mined_ago,
-    isComplete: row.is_complete,
-  }))
+  return rows.map((row) => ({ ...row, nonce: Number.parseInt(row.nonce, 10) }))
 }
 
 /**
@@ -515,7 +485,7 @@ export type Stopped = {
   readonly stoppedAt: Date
 }
 
-/** Stopped settlers about which nobody has decided yet. */
+/** Stopped settlers that an operator has neither retired nor activated again. */
 export async function listStopped(db: Database, network: string): Promise<Stopped[]> {
   return await db.query<Stopped>(
     `select s.address, s.stopped_at as "stoppedAt", (select max(f.nonce) from foreign_nonces f

@@ -129,7 +129,7 @@ function takeTurns(listed: readonly Payment[]): Payment[] {
 }
 
 /** A payment to send, and what its payer had sent and not settled when it was simulated. */
-type Chosen = Payment & Pick<settlers.Wanted, 'unsettled'>
+type Chosen = Payment & Pick<settlers.Sendable, 'unsettled'>
 
 /** Simulates what could be sent in addition to what is in flight, and rejects what would fail. */
 async function choose(

@@ -16,7 +16,7 @@ import type {
   Presented,
   RefundOrder,
   RefundRail,
-  Refusal,
+  SignatureRefusal,
   ToSign,
   Transfer,
 } from '../rail.ts'
@@ -175,7 +175,7 @@ async function verify(
   { transfer }: Handed,
   presented: Presented,
   inFlightUnits: bigint,
-): Promise<{ readonly transfer: Transfer } | { readonly refusal: Refusal }> {
+): Promise<{ readonly transfer: Transfer } | { readonly refusal: SignatureRefusal }> {
   const refuse = (code: string, detail: string) => ({ refusal: { code, detail } })
   const { asset, authorization, settler } = transfer
   const { from: wallet, to: recipient, value: amount } = authorization

@@ -11,7 +11,7 @@ export type Match = {
 }
 
 /**
- * Assigns safe transfers by authorization that nobody has claimed to the checkouts that their amounts are reserved for,
+ * Assigns safe, unclaimed transfers by authorization to the checkouts that their amounts are reserved for,
  * and claims them: anyone who presents the authorization later finds it taken. Bound ones are left to the checkouts
  * that they name. At a wallet that is also paid elsewhere, or that others have proven, such a transfer may have paid for
  * something else, so it only becomes a hint. Returns the checkouts affected.

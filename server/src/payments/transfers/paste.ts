@@ -12,7 +12,7 @@ export const pasteLimits = {
   perStoreMax: 100,
   /** A buyer who sees "not found" may submit the form again at once. The answer would be the same. */
   againAfterSeconds: 60,
-  /** A transaction that is in no block by then never will be, or is not ours to wait for. */
+  /** After this a transaction is given up: it is unlikely to be included any more. */
   patienceMinutes: 30,
 }
 /** Most transactions are already known or found at once, so the buyer gets an answer on the spot. */
@@ -56,7 +56,7 @@ export type PasteOutcome = 'looking' | 'applied' | 'hinted' | 'not_found'
  * that was not found is looked up again only if the last lookup was a while ago.
  *
  * If too many of the store's are being looked up, some are put off: `looked_at` is set to the end of their patience, when
- * the last lookup is due. They stay `looking`, because anybody can paste made-up hashes, and that must not make another
+ * the last lookup is due. They stay `looking`, because strangers can paste made-up hashes, and that must not make another
  * buyer's page ask for a second payment. Each checkout's newest are kept first, then the newest of all, so that a few
  * checkouts with many hashes put off their own.
  */
@@ -138,7 +138,7 @@ export async function listPasted(
   againSeconds: number,
   limit: number,
 ): Promise<Pasted[]> {
-  const rows = await db.query<{ checkout_id: string; transaction_hash: Hex; is_old: boolean }>(
+  return await db.query<Pasted>(
     `update pasted_transactions p set looked_at = clock()
      from (select checkout_id, network, transaction_hash from pasted_transactions
            where network = $1 and outcome = 'looking'
@@ -146,14 +146,10 @@ export async function listPasted(
                least(looked_at - pasted_at, pasted_at + make_interval(mins => $2) - looked_at)) <= clock())
            order by looked_at nulls first limit $4 for update skip locked) due
      where p.checkout_id = due.checkout_id and p.network = due.network and p.transaction_hash = due.transaction_hash
-     returning p.checkout_id, p.transaction_hash, p.pasted_at <= clock() - make_interval(mins => $2) as is_old`,
+     returning p.checkout_id as "checkoutId", p.transaction_hash as hash,
+       p.pasted_at <= clock() - make_interval(mins => $2) as "isOld"`,
     [network, patienceMinutes, againSeconds, limit],
   )
-  return rows.map((row) => ({
-    checkoutId: row.checkout_id,
-    hash: row.transaction_hash,
-    isOld: row.is_old,
-  }))
 }
 
 /**

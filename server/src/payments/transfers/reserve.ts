@@ -100,9 +100,9 @@ export type ReserveLimits = {
 }
 
 /**
- * Reserves the first of these amounts that nobody holds, unless the checkout already has one or cannot be paid, too
+ * Reserves the first of these amounts that is free, unless the checkout already has one or cannot be paid, too
  * many amounts are held nearby, another store has proven the wallet, or the chain is not being followed. Amounts that
- * somebody may send for another order are left out: whole cents, and prices of the store's open checkouts. The unique
+ * a buyer may send for another order are left out: whole cents, and prices of the store's open checkouts. The unique
  * index settles races. True if this call reserved one.
  */
 export async function insertReserved(
@@ -157,34 +157,33 @@ export async function insertReserved(
 }
 
 /** Why nothing could be reserved, or that something already is. */
+type Reservable = {
+  readonly isReserved: boolean
+  readonly mayMatch: boolean
+  readonly isPayable: boolean
+  readonly isProcessing: boolean
+  readonly isFollowed: boolean
+  readonly held: number
+  readonly recent: number
+}
+
+const unknownCheckout: Reservable = {
+  ...{ isReserved: false, mayMatch: false, isPayable: false, isProcessing: false, isFollowed: false },
+  ...{ held: 0, recent: 0 },
+}
+
 async function readReservable(
   db: Database,
   { checkoutId, network, asset, payTo, price }: Wanted,
   limits: Omit<ReserveLimits, 'cent'>,
-): Promise<{
-  isReserved: boolean
-  mayMatch: boolean
-  isPayable: boolean
-  isProcessing: boolean
-  isFollowed: boolean
-  held: number
-  recent: number
-}> {
-  const [row] = await db.query<{
-    is_reserved: boolean
-    may_match: boolean
-    is_payable: boolean
-    is_processing: boolean
-    is_followed: boolean
-    held: number
-    recent: number
-  }>(
+): Promise<Reservable> {
+  const [row] = await db.query<Reservable>(
     `select exists (select 1 from reserved_amounts r
-         where r.checkout_id = c.id and r.network = $2 and r.asset = $3) as is_reserved,
-       c.status = 'OPEN' and c.expires_at > clock() as is_payable, c.status = 'PROCESSING' as is_processing,
+         where r.checkout_id = c.id and r.network = $2 and r.asset = $3) as "isReserved",
+       c.status = 'OPEN' and c.expires_at > clock() as "isPayable", c.status = 'PROCESSING' as "isProcessing",
        exists (select 1 from followers f where f.network = $2
-         and f.head_seen_at > clock() - make_interval(secs => $8)) as is_followed, near.held, near.recent,
-       ${mayMatchAt('c.store_id', '$4', '$9')} as may_match
+         and f.head_seen_at > clock() - make_interval(secs => $8)) as "isFollowed", near.held, near.recent,
+       ${mayMatchAt('c.store_id', '$4', '$9')} as "mayMatch"
      from checkouts c, lateral (${heldSql('c.store_id')}) as near where c.id = $1`,
     [
       checkoutId,
@@ -198,15 +197,7 @@ async function readReservable(
       modeOf(network),
     ],
   )
-  return {
-    isReserved: row?.is_reserved ?? false,
-    mayMatch: row?.may_match ?? false,
-    isPayable: row?.is_payable ?? false,
-    isProcessing: row?.is_processing ?? false,
-    isFollowed: row?.is_followed ?? false,
-    held: row?.held ?? 0,
-    recent: row?.recent ?? 0,
-  }
+  return row ?? unknownCheckout
 }
 
 /** Frees amounts of the store near a price before they have cooled down, those of the checkouts that ended first. */

@@ -6,7 +6,7 @@ import { measureEndpoints } from '../../../events/webhooks/endpoints.ts'
 import { measureMails } from '../../../mails/send.ts'
 import { Refusal } from '../../../members/refusal.ts'
 import { networks } from '../../../networks.ts'
-import { openChainLook } from '../../../payments/look-at-chains.ts'
+import { openChainStates } from '../../../payments/chain-states.ts'
 import type { Rails } from '../../../payments/rail.ts'
 import { openRails } from '../../../payments/rails.ts'
 import { listSettlers, measureInFlight, type Settler } from '../../../payments/settlers/rows.ts'
@@ -44,7 +44,7 @@ const freshMs = 5_000
 /** The operator's screens. For everybody else they do not exist. */
 export function mountOperator(scope: FastifyInstance, ctx: Context, deployment: Deployment): void {
   const rails = openRails(deployment.ctx)
-  const readChains = openChainLook(deployment.ctx, rails)
+  const readChains = openChainStates(deployment.ctx, rails)
   const examine = openDoctor(ctx, deployment)
   void scope.register(async (inner) => {
     inner.addHook('preHandler', async (request) => {

@@ -1,7 +1,7 @@
 import { toShown } from '../../../chains/families.ts'
 import type { Queue } from '../../../events/rows.ts'
 import { type Network, networks } from '../../../networks.ts'
-import type { ChainState, NodeState } from '../../../payments/look-at-chains.ts'
+import type { ChainState, NodeState } from '../../../payments/chain-states.ts'
 import type { Settler } from '../../../payments/settlers/rows.ts'
 import type { Runway } from '../../../payments/settlers/runway.ts'
 import { toSafeNumber } from '../../../safe-number.ts'

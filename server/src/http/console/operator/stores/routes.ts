@@ -13,7 +13,7 @@ import {
   listOverviews,
   readOverview,
 } from '../../../../stores/operate.ts'
-import { type Decision, reasonBytesMax } from '../../../../stores/standing.ts'
+import { reasonBytesMax, type StandingDecision } from '../../../../stores/standing.ts'
 import { networksFor } from '../../../../stores/store.ts'
 import { fill, html } from '../../../page/html.ts'
 import { readEmail, readName, readText } from '../../fields.ts'
@@ -85,7 +85,7 @@ export function mountStores(scope: FastifyInstance, ctx: Context, { db }: Pick<C
       const page = openPage(ctx, request, reply)
       const storeId = readStoreId(page)
       const touch = await page.touch()
-      const decision: Decision = verb === 'suspend' ? { verb, reason: readReason(page) } : { verb }
+      const decision: StandingDecision = verb === 'suspend' ? { verb, reason: readReason(page) } : { verb }
       await decideAsOperator(ctx, storeId, touch, decision, ctx.now())
       return page.go(`${path}/${storeId}`)
     })

@@ -6,28 +6,28 @@ import { type Network, networks } from '../networks.ts'
 import type { Rails } from './rail.ts'
 import { openReadiness } from './settlers/readiness.ts'
 
-/** A chain as an operator looks at it. */
+/** A chain as an operator sees it. */
 export type ChainState = {
   readonly network: Network
-  /** How far it is read; null if nobody reads it yet. */
+  /** How far it has been followed; null if it has not. */
   readonly follower: Follower | null
   /** Why payments are refused there; null if they are not. */
   readonly obstacle: string | null
   readonly nodes: readonly NodeState[]
 }
 
-/** How the nodes of one provider did within a day. */
+/** How the nodes of one provider did in the last day. */
 export type NodeState = {
   /** The label of the setting, never a URL: those hold keys. */
   readonly provider: string
-  /** Null if no process has said anything about it. */
+  /** Null if no process has recorded anything. */
   readonly record: { readonly answered: number; readonly failed: number } | null
   /** What it reported that was false, and how often. */
   readonly fault: { readonly fault: string; readonly faults: string } | null
 }
 
-/** Looks at every network that this deployment offers. */
-export function openChainLook(ctx: Context, rails: Rails): () => Promise<ChainState[]> {
+/** Reads the state of every network that this deployment offers. */
+export function openChainStates(ctx: Context, rails: Rails): () => Promise<ChainState[]> {
   const { db, config } = ctx
   const readiness = openReadiness(ctx, rails)
   return async () => {
