@@ -85,6 +85,18 @@ test('every source file and folder that the docs name exists', () => {
   )
 })
 
+test('every file on the map of the rooms exists', () => {
+  const map = pages.find(({ file }) => file === 'docs/architecture.md')?.blocks[0]?.text ?? assert.fail()
+  const named = map.match(/[\w-]+\.ts\b/g) ?? []
+  assert(named.length > 60, `only ${named.length} names`)
+  assert.deepEqual(
+    named.filter(
+      (name) => !tracked.some((file) => file.startsWith('server/src/') && file.endsWith(`/${name}`)),
+    ),
+    [],
+  )
+})
+
 test('what the docs say is in a source file is there', () => {
   const named = pages.flatMap(({ file, source }) =>
     [...proseOf(source).matchAll(/`(\w+)`(?:,)? (?:in|of) `([\w./-]+\.ts)`/g)].map(
