@@ -15,8 +15,18 @@ export type Setting<Value> = {
   readonly parse: (text: string) => { readonly value: Value } | { readonly mistake: string }
 }
 
-/** A node, and who runs it: several nodes of one provider count as one witness. */
-export type Node = { readonly provider: string; readonly url: string }
+/**
+ * A node, and who runs it: several nodes of one provider count as one witness. What it takes at most is tried out where it
+ * is not set.
+ */
+export type Node = {
+  readonly provider: string
+  readonly url: string
+  /** Calls per request. */
+  readonly callsMax?: number
+  /** Blocks per question for logs. */
+  readonly blocksMax?: number
+}
 
 export function anyText(text: string) {
   return { value: text }
@@ -120,16 +130,39 @@ export const databaseUrl = url('postgres:', 'postgresql:')
 
 export function nodeList(text: string) {
   const nodes = list(text).value.map(parseNode)
-  const wrong = nodes.some(({ url: address }) => 'mistake' in url('https:', 'http:')(address))
+  const wrong = nodes.some(
+    ({ url: address }) => 'mistake' in url('https:', 'http:')(address) || address.includes('#'),
+  )
   return wrong
-    ? { mistake: 'must be URLs separated by commas, each with or without a label: alpha=https://…' }
+    ? {
+        mistake:
+          'must be URLs separated by commas, each with or without a label and limits: alpha=https://…#calls=3&blocks=10',
+      }
     : { value: nodes }
 }
 
-/** A node as a setting names it, `alpha=https://…`. Without a label, its host stands for its provider. */
+const limitForm = /^(?:(?:calls|blocks)=[1-9]\d{0,5}(?:&(?!$)|$))+$/
+
+/**
+ * A node as a setting names it, `alpha=https://…#calls=3&blocks=10`. Without a label, its host stands for its provider. The
+ * fragment has the provider's limits; it is never sent.
+ */
 export function parseNode(text: string): Node {
   const [, label, address = text] = /^([\w.-]{1,40})=(https?:.*)$/i.exec(text) ?? []
-  return { provider: label ?? (URL.canParse(address) ? new URL(address).host : address), url: address }
+  const [, url = address, limits = ''] = /^([^#]*)#(.*)$/.exec(address) ?? []
+  const provider = label ?? (URL.canParse(url) ? new URL(url).host : url)
+  if (!limitForm.test(limits)) return { provider, url: address }
+  const limit = (name: string) => {
+    const text = new URLSearchParams(limits).get(name)
+    return text === null ? undefined : Number.parseInt(text, 10)
+  }
+  const [callsMax, blocksMax] = [limit('calls'), limit('blocks')]
+  return {
+    provider,
+    url,
+    ...(callsMax !== undefined && { callsMax }),
+    ...(blocksMax !== undefined && { blocksMax }),
+  }
 }
 
 export function webUrl(text: string) {

@@ -2,9 +2,9 @@ import type { Node } from '../../config/parse.ts'
 import type { EvmNetwork } from '../../networks.ts'
 import { enoughOf, isMost } from '../agree.ts'
 import type { Hex } from '../hex.ts'
+import { openRpc } from '../open-rpc.ts'
 import {
   type NoteOutcome,
-  openRpc,
   type ProviderAnswer,
   type Rpc,
   type RpcCall,
@@ -55,8 +55,17 @@ export function openChain(
     name: `${chainId}`,
     method: 'eth_chainId',
     isOurs: (answer: unknown) => answer === `0x${chainId.toString(16)}`,
+    tells,
   }
   return { network, chainId, rpc: openRpc(nodes, identity, now, noteOutcome) }
+}
+
+const blockReads = new Set(['eth_blockNumber', 'eth_getBlockByNumber', 'eth_getBlockByHash', 'eth_getLogs'])
+
+/** Blocks tell by their hashes whose they are, and so does state that is asked for by a block's hash. */
+function tells({ method, params }: RpcCall): boolean {
+  const at = params.at(-1)
+  return blockReads.has(method) || (typeof at === 'object' && at !== null && 'blockHash' in at)
 }
 
 type BlockAnswer = (RawHeader & { readonly timestamp: Hex; readonly baseFeePerGas?: Hex }) | null

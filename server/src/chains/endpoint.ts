@@ -1,0 +1,241 @@
+import type { Node } from '../config/parse.ts'
+import { countBlocks, divideRange } from './log-range.ts'
+import { openPace, type Pace } from './pace.ts'
+import { BatchRefusedError, LimitedError, postCalls } from './post-calls.ts'
+import type { Identity, RpcCall, RpcOutcome } from './rpc.ts'
+
+/**
+ * One node's URL, and what was learned about it: how many calls it takes in one request, and how many per second.
+ *
+ * A batch that is refused is halved, down to single calls, and what was taken is remembered, per method: some providers
+ * take batches, but not of every method. Nothing ever needs a batch. In the same way, a question for the logs of a range of
+ * blocks is halved, down to single blocks.
+ */
+export type Endpoint = Node & {
+  /** When a node that failed is asked first again, in milliseconds. */
+  restUntil: number
+  /** Until when it is believed to be on the chain that it was on. */
+  identifiedUntil: number
+  readonly limits: Map<string, Limit>
+  /** How many blocks a question for logs may be about, if it has refused more. */
+  blocksLimit: { readonly blocksMax: number; readonly until: number } | null
+  readonly pace: Pace
+}
+
+type Limit = { readonly callsMax: number; readonly until: number }
+type Asking = {
+  readonly isIdentified: boolean
+  readonly now: () => Date
+  /** How long to wait for a node that we call too often. */
+  readonly waitMs: number
+}
+
+/** What public nodes and free plans of most providers take. */
+export const callsPerRequest = 10
+/** A smaller limit may have been a passing one, or the operator may have bought a larger plan. */
+const learnedMs = 3_600_000
+/** How many parts of one question are under way at a time. */
+const requestsInFlight = 4
+/** How long a node whose answers tell by themselves is believed to be on our chain. */
+const identityMs = 600_000
+
+export function openEndpoint(node: Node): Endpoint {
+  return {
+    ...node,
+    ...{ restUntil: 0, identifiedUntil: 0 },
+    ...{ limits: new Map(), blocksLimit: null, pace: openPace() },
+  }
+}
+
+/**
+ * Makes calls at a node that is on our chain. The node behind a URL may be swapped between two requests, and another
+ * chain's answers look as good as ours: so every request asks along which chain the node is on, unless the answers tell
+ * by themselves. Where a request takes a single call, the chain is asked for before the first and after the last of them.
+ */
+export async function askEndpoint(
+  endpoint: Endpoint,
+  identity: Identity,
+  calls: readonly RpcCall[],
+  { isIdentified, now, waitMs }: Asking,
+): Promise<RpcOutcome[]> {
+  const at = now().getTime()
+  const isKnown = !isIdentified && at < endpoint.identifiedUntil
+  const question = {
+    ...{ calls, at, waitMs },
+    identity: isKnown && calls.every((call) => identity.tells?.(call)) ? null : identity,
+  }
+  const known = new Map(endpoint.limits)
+  try {
+    const outcomes = await askDivided(endpoint, question)
+    if (question.identity) endpoint.identifiedUntil = at + identityMs
+    return outcomes
+  } catch (error) {
+    // A node that answers nothing at all teaches nothing about its limits.
+    endpoint.limits.clear()
+    for (const [method, limit] of known) endpoint.limits.set(method, limit)
+    throw error
+  }
+}
+
+type Question = {
+  readonly calls: readonly RpcCall[]
+  readonly at: number
+  readonly waitMs: number
+  /** Null if the answers need not show which chain they are from. */
+  readonly identity: Identity | null
+}
+
+/** Asks for logs in ranges that the node takes. Each call gets the logs of all its parts, or the error of one of them. */
+async function askDivided(endpoint: Endpoint, question: Question): Promise<RpcOutcome[]> {
+  const { calls, at } = question
+  const { blocksMax = Number.POSITIVE_INFINITY } = endpoint
+  const { blocksLimit } = endpoint
+  const learned = blocksLimit && at < blocksLimit.until ? blocksLimit.blocksMax : blocksMax
+  const ask = (some: readonly RpcCall[]) => askInParts(endpoint, { ...question, calls: some })
+  const divided = calls.map((call) => divideRange(call, Math.min(blocksMax, learned)))
+  const outcomes = await ask(divided.flat())
+  const whole = divided.map((parts) => join(outcomes.splice(0, parts.length)))
+  const refused = divided.flatMap((parts, i) => {
+    const outcome = whole[i]
+    return parts[0] && outcome && 'error' in outcome && countBlocks(parts[0]) > 1 ? { i, part: parts[0] } : []
+  })
+  const [first] = refused
+  if (!first) return whole
+  const taken = await findRange(ask, first.part)
+  if (taken === null) return whole
+  const answer = whole[first.i]
+  if (answer && 'error' in answer && !isAboutResults(answer.error.message))
+    endpoint.blocksLimit = { blocksMax: taken, until: at + learnedMs }
+  for (const { i } of refused) {
+    const call = calls[i]
+    if (call) whole[i] = join(await ask(divideRange(call, taken)))
+  }
+  return whole
+}
+
+/** How many blocks the node takes, found by halving; null if it answers not even about one. */
+async function findRange(
+  ask: (calls: readonly RpcCall[]) => Promise<RpcOutcome[]>,
+  call: RpcCall,
+): Promise<number | null> {
+  let blocks = countBlocks(call)
+  while (blocks > 1) {
+    blocks >>= 1
+    const [part] = divideRange(call, blocks)
+    const [outcome] = part ? await ask([part]) : []
+    if (outcome && 'result' in outcome) return blocks
+  }
+  return null
+}
+
+function join(parts: readonly RpcOutcome[]): RpcOutcome {
+  const [first] = parts
+  if (first && parts.length === 1) return first
+  const refused = parts.find((part) => 'error' in part)
+  if (refused) return refused
+  return { result: parts.flatMap((part) => ('result' in part ? part.result : [])) }
+}
+
+/** Such a refusal depends on what is in the blocks, and says little about others. */
+function isAboutResults(words: string): boolean {
+  return /results|response size/i.test(words)
+}
+
+async function askInParts(endpoint: Endpoint, question: Question): Promise<RpcOutcome[]> {
+  const { calls, identity, at } = question
+  const outcomes: (RpcOutcome | undefined)[] = calls.map(() => undefined)
+  let rest = calls.map((_, i) => i)
+  let before: Promise<void> | null = null
+  async function askPart(): Promise<void> {
+    const part = takePart(endpoint, question, rest)
+    rest = rest.slice(part.length)
+    const asked = part.flatMap((i) => calls[i] ?? [])
+    const isPlain = limitOf(endpoint, asked, at) === 1
+    if (isPlain && identity) {
+      before ??= checkIdentity(endpoint, question, identity)
+      await before
+    }
+    const isAsked = identity !== null && !isPlain
+    const posted = isAsked ? [{ method: identity.method, params: [] }, ...asked] : asked
+    try {
+      const answered = await post(endpoint, question, posted, isPlain)
+      const own = isAsked ? answered.slice(1) : answered
+      if (isAsked) check(identity, answered[0])
+      for (const [place, i] of part.entries()) outcomes[i] = own[place]
+    } catch (error) {
+      if (!(error instanceof BatchRefusedError) || isPlain) throw error
+      learn(endpoint, asked, posted.length, error.message, at)
+      rest = [...part, ...rest]
+    }
+  }
+  async function askParts(): Promise<void> {
+    while (rest.length > 0) await askPart()
+  }
+  // Each takes the next part when its last one is answered, so what one of them learns the others know.
+  await Promise.all(Array.from({ length: requestsInFlight }, askParts))
+  if (before && identity) await checkIdentity(endpoint, question, identity)
+  return outcomes.map((outcome) => {
+    if (!outcome) throw new Error('the node left a call unanswered')
+    return outcome
+  })
+}
+
+/** As many of the next calls as fit into one request. */
+function takePart(endpoint: Endpoint, { calls, identity, at }: Question, rest: readonly number[]): number[] {
+  const part: number[] = []
+  for (const i of rest) {
+    const more = [...part, i]
+    const max = limitOf(
+      endpoint,
+      more.flatMap((place) => calls[place] ?? []),
+      at,
+    )
+    const room = identity && max > 1 ? max - 1 : max
+    if (part.length > 0 && (more.length > room || max === 1)) break
+    part.push(i)
+  }
+  return part
+}
+
+/** How many calls a request with these may have. */
+function limitOf({ limits, callsMax = callsPerRequest }: Endpoint, calls: readonly RpcCall[], at: number) {
+  const known = calls.flatMap(({ method }) => limits.get(method) ?? []).filter(({ until }) => at < until)
+  return Math.min(callsMax, ...known.map((limit) => limit.callsMax))
+}
+
+function learn(endpoint: Endpoint, asked: readonly RpcCall[], count: number, why: string, at: number): void {
+  const methods = [...new Set(asked.map(({ method }) => method))]
+  const named = methods.filter((method) => methods.length > 1 && why.includes(method))
+  const callsMax = named.length > 0 ? 1 : Math.max(1, count >> 1)
+  for (const method of named.length > 0 ? named : methods)
+    endpoint.limits.set(method, { callsMax, until: at + learnedMs })
+}
+
+async function checkIdentity(endpoint: Endpoint, question: Question, identity: Identity): Promise<void> {
+  const [chain] = await post(endpoint, question, [{ method: identity.method, params: [] }], true)
+  check(identity, chain)
+}
+
+function check({ isOurs, name }: Identity, outcome: RpcOutcome | undefined): void {
+  const found = outcome && 'result' in outcome ? outcome.result : null
+  if (!isOurs(found)) throw new Error(`the node is on chain ${String(found)}, not ${name}`)
+}
+
+/** Posts calls as fast as the node allows. One that refuses them because there are too many is asked again in time. */
+async function post(
+  { pace, ...node }: Endpoint,
+  { calls, waitMs }: Question,
+  posted: readonly RpcCall[],
+  isPlain: boolean,
+): Promise<RpcOutcome[]> {
+  const tooLate = AbortSignal.timeout(waitMs)
+  for (;;) {
+    if (tooLate.aborted || !(await pace.enter(calls, posted.length, waitMs))) throw new LimitedError(null)
+    try {
+      return await postCalls(node, posted, isPlain)
+    } catch (error) {
+      if (!(error instanceof LimitedError)) throw error
+      pace.slowDown(error.retryAfterMs)
+    }
+  }
+}

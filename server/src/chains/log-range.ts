@@ -1,0 +1,36 @@
+import type { RpcCall } from './rpc.ts'
+
+/** Questions for the logs of a range of blocks. Every provider has a limit of its own for how many blocks that may be. */
+type LogRange = { readonly first: number; readonly last: number }
+
+/** Null for any other call, and for the logs of one block by its hash. */
+function rangeOf({ method, params }: RpcCall): LogRange | null {
+  if (method !== 'eth_getLogs') return null
+  const { fromBlock, toBlock } = params[0] as { fromBlock?: unknown; toBlock?: unknown }
+  const [first, last] = [fromBlock, toBlock].map((block) => Number.parseInt(String(block), 16))
+  return first !== undefined && last !== undefined && first <= last ? { first, last } : null
+}
+
+/** How many blocks a call asks for the logs of; 0 if it is about no range. */
+export function countBlocks(call: RpcCall): number {
+  const range = rangeOf(call)
+  return range ? range.last - range.first + 1 : 0
+}
+
+/** The same question in parts of at most so many blocks. */
+export function divideRange(call: RpcCall, blocksMax: number): RpcCall[] {
+  const range = rangeOf(call)
+  if (!range || countBlocks(call) <= blocksMax) return [call]
+  const [filter] = call.params
+  const parts: RpcCall[] = []
+  for (let from = range.first; from <= range.last; from += blocksMax) {
+    const to = Math.min(range.last, from + blocksMax - 1)
+    const part = { ...(filter as object), fromBlock: toHex(from), toBlock: toHex(to) }
+    parts.push({ ...call, params: [part] })
+  }
+  return parts
+}
+
+function toHex(number: number): string {
+  return `0x${number.toString(16)}`
+}

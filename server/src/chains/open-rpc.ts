@@ -1,0 +1,197 @@
+import type { Node } from '../config/parse.ts'
+import { askEndpoint, type Endpoint, openEndpoint } from './endpoint.ts'
+import { countBlocks } from './log-range.ts'
+import { timeoutMs } from './post-calls.ts'
+import {
+  type Identity,
+  type NoteOutcome,
+  type ProviderAnswer,
+  type Rpc,
+  RpcAnswerError,
+  type RpcCall,
+  type RpcOutcome,
+  RpcUnavailableError,
+  unwrap,
+} from './rpc.ts'
+
+/** A node that failed is tried last for this long. */
+const restMs = 5_000
+/** How long a provider that was caught lying is not asked: a lie by mistake ends, and one of two must not be missed. */
+const asideMs = 15_000
+/** How much longer than the first answer we wait for the others. */
+const laggardMs = 2_000
+/** A provider that takes few blocks per question for logs, and few questions per second, needs this long for each. */
+const laggardMsPerBlock = 20
+/** Methods for which null means "not found". For any other, null means that the node has lost its state. */
+const nullable = new Set([
+  'eth_getBlockByNumber',
+  'eth_getTransactionByHash',
+  'eth_getTransactionReceipt',
+  'getTransaction',
+  'getBlockTime',
+])
+
+export function openRpc(
+  nodes: readonly Node[],
+  identity: Identity,
+  now: () => Date,
+  noteOutcome: NoteOutcome = () => {},
+): Rpc {
+  const asker = openAsker(nodes, identity, now, noteOutcome)
+  const { providers, inOrder, tryInTurn, setAside } = asker
+
+  async function batchAll(calls: readonly RpcCall[]): Promise<(readonly RpcOutcome[])[]> {
+    return (await askProviders(asker, calls)).map(({ outcomes }) => outcomes)
+  }
+
+  return {
+    providers,
+    async call<Result>(method: string, params: readonly unknown[]) {
+      const [outcome] = await tryInTurn([{ method, params }], inOrder())
+      return unwrap<Result>(outcome)
+    },
+    batch: (calls, turn) => (calls.length === 0 ? Promise.resolve([]) : tryInTurn(calls, inOrder(turn))),
+    send: (method, params, isTaken = () => true) => sendToNodes(asker, { method, params }, isTaken),
+    askAll: (calls, isEnough, isIdentified) => askProviders(asker, calls, isEnough, isIdentified),
+    batchAll,
+    async callAll<Result>(method: string, params: readonly unknown[]) {
+      const given = (await batchAll([{ method, params }])).flatMap(([outcome]) => outcome ?? [])
+      const results = given.filter((answer) => 'result' in answer).map(({ result }) => result as Result)
+      if (results.length === 0) return [unwrap<Result>(given[0])]
+      return results
+    },
+    setAside,
+  }
+}
+
+type Asker = ReturnType<typeof openAsker>
+
+/** Asks one node at a time, and remembers which nodes failed, which were identified, and who is set aside. */
+function openAsker(nodes: readonly Node[], identity: Identity, now: () => Date, noteOutcome: NoteOutcome) {
+  const endpoints = nodes.map(openEndpoint)
+  const providers = [...new Set(nodes.map(({ provider }) => provider))]
+  const asideUntil = new Map<string, number>()
+
+  async function ask(
+    endpoint: Endpoint,
+    calls: readonly RpcCall[],
+    { isIdentified = false, waitMs = timeoutMs } = {},
+  ): Promise<RpcOutcome[]> {
+    const outcomes = await askEndpoint(endpoint, identity, calls, { isIdentified, now, waitMs })
+    check(calls, outcomes)
+    noteOutcome(endpoint.provider, null)
+    return outcomes
+  }
+
+  /** Healthy nodes first, in the order they were given, beginning with the provider whose turn it is. */
+  function inOrder(turn = 0, asked = providers): Endpoint[] {
+    const at = now().getTime()
+    const start = asked.length === 0 ? 0 : turn % asked.length
+    const rotated = [...asked.slice(start), ...asked.slice(0, start)]
+    return rotated
+      .filter((provider) => (asideUntil.get(provider) ?? 0) <= at)
+      .flatMap((provider) => endpoints.filter((endpoint) => endpoint.provider === provider))
+      .toSorted((a, b) => (a.restUntil > at ? 1 : 0) - (b.restUntil > at ? 1 : 0))
+  }
+
+  async function tryInTurn(
+    calls: readonly RpcCall[],
+    order: readonly Endpoint[],
+    isIdentified = false,
+  ): Promise<RpcOutcome[]> {
+    const failures: string[] = []
+    for (const [i, endpoint] of order.entries()) {
+      // While others can be asked, we wait for none that we call too often.
+      const waitMs = i === order.length - 1 ? timeoutMs : 0
+      try {
+        return await ask(endpoint, calls, { isIdentified, waitMs })
+      } catch (error) {
+        failures.push(fail(endpoint, error))
+      }
+    }
+    throw unavailable(failures)
+  }
+
+  /** Lets a node that failed rest, and says why. */
+  function fail(endpoint: Endpoint, error: unknown): string {
+    endpoint.restUntil = now().getTime() + restMs
+    endpoint.identifiedUntil = 0
+    // The host is enough to tell nodes apart, and contains no key.
+    const why = `${new URL(endpoint.url).host}: ${error instanceof Error ? error.message : String(error)}`
+    noteOutcome(endpoint.provider, why)
+    return why
+  }
+
+  function unavailable(failures: readonly string[]): RpcUnavailableError {
+    return new RpcUnavailableError(
+      `No node of chain ${identity.name} answered: ${failures.join('; ') || 'none is configured'}.`,
+    )
+  }
+
+  function setAside(provider: string): void {
+    asideUntil.set(provider, now().getTime() + asideMs)
+  }
+
+  return { endpoints, providers, ask, inOrder, tryInTurn, fail, unavailable, setAside }
+}
+
+async function askProviders(
+  { providers, inOrder, tryInTurn, unavailable }: Asker,
+  calls: readonly RpcCall[],
+  isEnough: (told: readonly ProviderAnswer[]) => boolean = () => false,
+  isIdentified = false,
+): Promise<readonly ProviderAnswer[]> {
+  if (calls.length === 0) return []
+  const told: ProviderAnswer[] = []
+  const failures: string[] = []
+  const { promise: enough, resolve } = Promise.withResolvers<void>()
+  const blocks = calls.reduce((sum, call) => sum + countBlocks(call), 0)
+  const patienceMs = laggardMs + blocks * laggardMsPerBlock
+  let laggards: NodeJS.Timeout | undefined
+  const asked = providers.map(async (provider) => {
+    try {
+      told.push({ provider, outcomes: await tryInTurn(calls, inOrder(0, [provider]), isIdentified) })
+    } catch (error) {
+      if (!(error instanceof RpcUnavailableError)) throw error
+      failures.push(error.message)
+      return
+    }
+    if (isEnough(told)) resolve()
+    laggards ??= setTimeout(resolve, patienceMs)
+  })
+  await Promise.race([enough, Promise.all(asked)]).finally(() => clearTimeout(laggards))
+  if (told.length === 0) throw unavailable(failures)
+  return [...told]
+}
+
+async function sendToNodes(
+  { endpoints, ask, fail, unavailable }: Asker,
+  call: RpcCall,
+  isTaken: (error: RpcAnswerError) => boolean,
+): Promise<void> {
+  const failures: string[] = []
+  const tries = endpoints.map(async (endpoint) => {
+    const [outcome] = await ask(endpoint, [call]).catch((error) => {
+      failures.push(fail(endpoint, error))
+      throw error
+    })
+    if (outcome && 'error' in outcome && !isTaken(outcome.error)) throw outcome.error
+    return outcome
+  })
+  const outcome = await Promise.any(tries).catch(({ errors }: AggregateError) => {
+    const refusal = errors.find((error) => error instanceof RpcAnswerError)
+    if (refusal) throw refusal
+    throw unavailable(failures)
+  })
+  unwrap(outcome)
+}
+
+/** Throws if what the node answered is no answer to the calls. */
+function check(calls: readonly RpcCall[], outcomes: readonly RpcOutcome[]): void {
+  const empty = calls.findIndex(({ method }, i) => !nullable.has(method) && isNull(outcomes[i]))
+  if (empty !== -1) throw new Error(`the node answered ${calls[empty]?.method} with null`)
+}
+
+function isNull(outcome: RpcOutcome | undefined): boolean {
+  return !outcome || ('result' in outcome && (outcome.result ?? null) === null)
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openPace } from './pace.ts'
+
+const question = (method: string) => [{ method, params: [] }]
+
+test('once a provider refuses, a transaction goes before the chain, the chain before a verification, and that before the rest', async () => {
+  const pace = openPace()
+  await pace.enter(question('eth_call'), 100, 0)
+  pace.slowDown(20)
+  const order: string[] = []
+  const methods = ['eth_getTransactionReceipt', 'eth_call', 'eth_getLogs', 'eth_sendRawTransaction']
+  await Promise.all(
+    methods.map(async (method) => {
+      assert.equal(await pace.enter(question(method), 1, 60_000), true)
+      order.push(method)
+    }),
+  )
+  assert.deepEqual(order, methods.toReversed())
+})
+
+test('nothing waits before the first refusal, and nothing longer than it wants to', async () => {
+  const pace = openPace()
+  assert.equal(pace.perSecond, null)
+  for (let i = 0; i < 100; i++) assert.equal(await pace.enter(question('eth_call'), 10, 0), true)
+  pace.slowDown(5_000)
+  assert.equal(await pace.enter(question('eth_sendRawTransaction'), 1, 10), false)
+})
+
+test('requests that are refused together count as one refusal', async () => {
+  const pace = openPace()
+  await pace.enter(question('eth_call'), 100, 0)
+  for (let i = 0; i < 5; i++) pace.slowDown(10)
+  assert.equal(pace.perSecond, 70)
+})

@@ -1,0 +1,116 @@
+import type { RpcCall } from './rpc.ts'
+
+/**
+ * Keeps to the rate that a provider allows. Nothing waits until the provider has refused for the first time; from then on
+ * calls go out at the rate that is learned from refusals, which grows again while there are none. Those that wait go in the
+ * order of what depends on them: money on its way first, then what finds payments, then what accepts new ones.
+ */
+export type Pace = {
+  /** Returns when `count` calls may be made for a question, or false if that takes longer than `waitMs`. */
+  enter(question: readonly RpcCall[], count: number, waitMs: number): Promise<boolean>
+  /** The provider refused because of too many calls. */
+  slowDown(retryAfterMs: number | null): void
+  /** Calls per second; null as long as no limit is known. */
+  readonly perSecond: number | null
+}
+
+const ranks: readonly ReadonlySet<string>[] = [
+  new Set(['eth_sendRawTransaction', 'sendTransaction']),
+  new Set([
+    ...['eth_blockNumber', 'eth_getBlockByNumber', 'eth_getBlockByHash', 'eth_getLogs'],
+    ...['getSignatureStatuses', 'getSignaturesForAddress', 'getSlot', 'getBlockHeight'],
+  ]),
+  new Set([
+    ...['eth_call', 'eth_getTransactionCount', 'eth_getBalance', 'simulateTransaction'],
+    ...['getLatestBlockhash', 'getMultipleAccounts', 'getAccountInfo'],
+  ]),
+]
+
+/** How long a provider is left alone that refused without saying for how long. */
+const restMs = 1_000
+const restMsMax = 10_000
+/** After a refusal: this share of the calls of the last second, or of the rate that was too high. */
+const slowerBy = 0.7
+/** What each call adds to the rate: a quarter per second. Nodes also refuse for reasons that have nothing to do with it. */
+const fasterBy = 0.25
+/** No provider allows less. */
+const perSecondMin = 5
+/** Nobody limits clients to more than this; a rate that has grown to it is none. */
+const perSecondMax = 500
+
+type Waiting = { readonly rank: number; readonly count: number; readonly go: (isAllowed: boolean) => void }
+
+export function openPace(): Pace {
+  let perSecond: number | null = null
+  /** Calls of the last second. */
+  let recent = 0
+  let resting: NodeJS.Timeout | null = null
+  let isRefused = false
+  let waiting: Waiting[] = []
+
+  function note(count: number): void {
+    recent += count
+    setTimeout(() => (recent -= count), 1_000).unref()
+    if (perSecond === null) return
+    perSecond += fasterBy * count
+    if (perSecond > perSecondMax) perSecond = null
+  }
+
+  function restFor(ms: number): void {
+    if (resting) clearTimeout(resting)
+    resting = setTimeout(release, ms)
+  }
+
+  /** Lets the most urgent of those that wait go, and the next one as soon as the rate allows. */
+  function release(): void {
+    resting = null
+    isRefused = false
+    while (!resting && waiting.length > 0) {
+      const next = waiting.reduce((most, one) => (one.rank < most.rank ? one : most))
+      waiting = waiting.filter((one) => one !== next)
+      take(next.count)
+      next.go(true)
+    }
+  }
+
+  function take(count: number): void {
+    note(count)
+    if (perSecond !== null) restFor((count * 1_000) / perSecond)
+  }
+
+  return {
+    async enter(question, count, waitMs) {
+      if (!resting && waiting.length === 0) {
+        take(count)
+        return true
+      }
+      const { promise, resolve } = Promise.withResolvers<boolean>()
+      const timer = setTimeout(() => one.go(false), waitMs)
+      const one: Waiting = {
+        rank: Math.min(...question.map(rankOf)),
+        count,
+        go(isAllowed) {
+          clearTimeout(timer)
+          waiting = waiting.filter((other) => other !== one)
+          resolve(isAllowed)
+        },
+      }
+      waiting.push(one)
+      return await promise
+    },
+    slowDown(retryAfterMs) {
+      // Requests that were under way together are refused together.
+      if (!isRefused) perSecond = Math.max(perSecondMin, (perSecond ?? recent) * slowerBy)
+      isRefused = true
+      restFor(Math.min(retryAfterMs ?? restMs, restMsMax))
+    },
+    get perSecond() {
+      return perSecond
+    },
+  }
+}
+
+function rankOf({ method }: RpcCall): number {
+  const rank = ranks.findIndex((methods) => methods.has(method))
+  return rank === -1 ? ranks.length : rank
+}

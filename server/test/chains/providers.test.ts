@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { openChain as openOurs } from '../../src/chains/evm/chain.ts'
+import { RpcUnavailableError } from '../../src/chains/rpc.ts'
+import { parseNode } from '../../src/config/parse.ts'
+import { openChain } from '../support/chain/open.ts'
+import type { Policy } from './support/policies.ts'
+import { openProvider, type Provider } from './support/provider.ts'
+
+const chain = await openChain()
+const minted = 3
+for (let i = 0; i < minted; i++) {
+  await chain.mint('0x70997970C51812dc3A010C7d01b50e0d17dc79C8', 1n)
+  await chain.mine(250)
+}
+const other = await openChain({ network: 'BASE_SEPOLIA' })
+await other.client.setNonce({ address: chain.token, nonce: 7 })
+
+async function open(policy: Policy, limits = '') {
+  const provider = await openProvider(chain.url, policy)
+  const { rpc } = openOurs(chain.network, [parseNode(`node=${provider.url}${limits}`)], () => new Date())
+  return { provider, rpc }
+}
+
+const toHex = (number: number) => `0x${number.toString(16)}`
+const blocks = (count: number) =>
+  Array.from({ length: count }, (_, i) => ({
+    method: 'eth_getBlockByNumber',
+    params: [toHex(i), false],
+  }))
+const counts = (count: number) =>
+  Array.from({ length: count }, () => ({
+    method: 'eth_getTransactionCount',
+    params: [chain.token, 'latest'],
+  }))
+
+const batchOf = (calls: readonly { method: string }[]) => calls.some(({ method }) => method === 'eth_chainId')
+
+describe('no provider needs to take batches', () => {
+  for (const refusal of ['one-error', 'status-400', 'status-200', 'status-413'] as const)
+    for (const callsMax of [10, 3, 1])
+      test(`at most ${callsMax} calls per request, refused by ${refusal}`, async () => {
+        const { provider, rpc } = await open({ callsMax, refusal })
+        const asked = [...blocks(34), ...counts(5)]
+        const outcomes = await rpc.batch(asked)
+        assert.deepEqual(
+          outcomes.map((outcome, i) => {
+            assert('result' in outcome)
+            return i < 34 ? (outcome.result as { number: string }).number : outcome.result
+          }),
+          [...blocks(34).map(({ params }) => params[0]), ...counts(5).map(() => '0x0')],
+        )
+        const { refused } = provider
+        await rpc.batch(asked)
+        assert.equal(provider.refused, refused, 'what was refused is not tried again')
+      })
+
+  test('a method that must not be in a batch is asked alone, and the others are not', async () => {
+    const { provider, rpc } = await open({ aloneOnly: ['eth_getTransactionCount'], refusal: 'status-400' })
+    await rpc.batch([...blocks(5), ...counts(3)])
+    const before = provider.requests
+    await rpc.batch(blocks(9))
+    assert.equal(provider.requests - before, 1)
+  })
+
+  test('a limit that is set is kept from the first request on, and is not sent to the provider', async () => {
+    const { provider, rpc } = await open({ callsMax: 3, refusal: 'status-400' }, '#calls=3')
+    await rpc.batch(blocks(30))
+    assert.deepEqual([provider.refused, provider.mostCalls], [0, 3])
+  })
+
+  test('a node that refuses everything for a while is asked in batches again afterwards', async () => {
+    const { provider, rpc } = await open({})
+    const error = { jsonrpc: '2.0', id: null, error: { code: -32603, message: 'upstream is down' } }
+    provider.answerRequest = () => ({ status: 400, body: JSON.stringify(error) })
+    await assert.rejects(rpc.callAll('eth_getTransactionCount', [chain.token, 'latest']))
+    provider.answerRequest = () => null
+    const before = provider.requests
+    await rpc.batch(counts(9))
+    assert.equal(provider.requests - before, 1)
+  })
+})
+
+describe('a backend that fails over to another chain is not believed', () => {
+  const isOurs = (count: unknown) => count === '0x0'
+  const swapAfter = (provider: Provider, requests: number) => {
+    let left = requests
+    provider.answerRequest = () => {
+      if (left-- === 0) provider.target = other.url
+      return null
+    }
+  }
+
+  for (const callsMax of [10, 3, 1])
+    for (const requests of [0, 1, 2, 3])
+      test(`at most ${callsMax} calls per request, after ${requests} requests`, async () => {
+        const { provider, rpc } = await open({ callsMax, refusal: 'status-400' })
+        await rpc.batch(counts(12))
+        swapAfter(provider, requests)
+        const told = await rpc.batch(counts(12)).catch((error: unknown) => error)
+        if (Array.isArray(told)) assert(told.every((outcome) => isOurs(outcome.result)))
+        else assert(told instanceof RpcUnavailableError)
+        provider.target = other.url
+        await assert.rejects(rpc.batch(counts(2)), RpcUnavailableError)
+      })
+
+  test('each request of a batch asks which chain it is on', async () => {
+    const { provider, rpc } = await open({})
+    let without = 0
+    provider.answerRequest = (calls) => {
+      if (!batchOf(calls)) without++
+      return null
+    }
+    await rpc.batch(counts(30))
+    assert.equal(without, 0)
+  })
+})
+
+describe('a provider that limits the range of blocks is asked in parts', () => {
+  const logsOf = (from: number, to: number) => [
+    {
+      method: 'eth_getLogs',
+      params: [{ address: chain.token, fromBlock: toHex(from), toBlock: toHex(to) }],
+    },
+  ]
+
+  for (const blocksMax of [1, 5, 10, 500])
+    test(`of at most ${blocksMax} blocks: nothing is left out, and the limit is learned`, async (t) => {
+      const { provider, rpc } = await open({ blocksMax, callsMax: 10, refusal: 'status-200' })
+      const [truth] = await (await open({})).rpc.batch(logsOf(0, 750))
+      const [told] = await rpc.batch(logsOf(0, 750))
+      assert(truth && told && 'result' in truth && 'result' in told)
+      assert.equal((told.result as unknown[]).length, minted)
+      assert.deepEqual(told.result, truth.result)
+      t.diagnostic(`${provider.refusals.length} refusals`)
+      assert(provider.refusals.length <= 12)
+      const before = provider.refusals.length
+      await rpc.batch(logsOf(100, 700))
+      assert.equal(provider.refusals.length, before)
+    })
+
+  test('a range that is set is kept from the first question on', async () => {
+    const { provider, rpc } = await open({ blocksMax: 7 }, '#calls=20&blocks=7')
+    await rpc.batch(logsOf(3, 90))
+    assert.deepEqual(provider.refusals, [])
+  })
+
+  test('a node that answers no question for logs is asked a dozen of them, not thousands', async () => {
+    const { provider, rpc } = await open({})
+    provider.answerCall = ({ method }) =>
+      method === 'eth_getLogs' ? { code: -32603, message: 'internal error' } : null
+    const [outcome] = await rpc.batch(logsOf(0, 750))
+    assert(outcome && 'error' in outcome)
+    assert((provider.asked.get('eth_getLogs') ?? 0) <= 12)
+  })
+})
+
+describe('a provider that limits the rate is kept to it', () => {
+  for (const limitForm of ['status-429', 'retry-after', 'each'] as const)
+    test(`refused by ${limitForm}: everything is answered, late`, async (t) => {
+      const { provider, rpc } = await open({ perSecond: 60, burst: 30, limitForm })
+      for (let i = 0; i < 4; i++) assert.equal((await rpc.batch(blocks(20))).length, 20)
+      t.diagnostic(JSON.stringify({ requests: provider.requests, limited: provider.limited }))
+      assert(provider.limited > 0)
+    })
+})

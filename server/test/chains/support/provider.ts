@@ -1,0 +1,171 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { atEnd } from '../../support/at-end.ts'
+import type { Call } from '../../support/faulty-node.ts'
+import type { Policy, ProviderError } from './policies.ts'
+
+type Reply = { readonly id: number; readonly jsonrpc: '2.0'; result?: unknown; error?: ProviderError }
+type Said = {
+  readonly status: number
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export type Provider = Awaited<ReturnType<typeof openProvider>>
+
+/** A proxy in front of a local chain that allows what a provider's policy allows. It stops with the file. */
+export async function openProvider(target: string, policy: Policy = {}) {
+  const provider = {
+    url: '',
+    target,
+    policy,
+    /** Calls that arrived, by method. */
+    asked: new Map<string, number>(),
+    requests: 0,
+    mostCalls: 0,
+    /** Requests refused as a whole, and requests refused for coming too often. */
+    refused: 0,
+    limited: 0,
+    /** Calls that were refused by themselves, with the words. */
+    refusals: [] as string[],
+    /** Answers a whole request, or a single call of it, instead of the chain. */
+    answerRequest: (_calls: readonly Call[]): Said | null => null,
+    answerCall: (_call: Call): ProviderError | null => null,
+  }
+  const bucket = { units: policy.burst ?? policy.perSecond ?? 0, at: Date.now() }
+  const server = createServer((request, response) => {
+    void answer(request, response).catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  provider.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  atEnd(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const asked = JSON.parse(Buffer.concat(chunks).toString()) as Call | Call[]
+    const calls = [asked].flat()
+    provider.requests++
+    provider.mostCalls = Math.max(provider.mostCalls, calls.length)
+    for (const { method } of calls) provider.asked.set(method, (provider.asked.get(method) ?? 0) + 1)
+    const { status, body, headers } =
+      provider.answerRequest(calls) ??
+      refuse(provider, bucket, calls) ??
+      toSaid(asked, await judge(provider, calls))
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
+  }
+  return provider
+}
+
+type Refusing = {
+  readonly policy: Policy
+  refused: number
+  limited: number
+}
+
+/** Refuses a request as a whole. */
+function refuse(
+  provider: Refusing,
+  bucket: { units: number; at: number },
+  calls: readonly Call[],
+): Said | null {
+  const { policy } = provider
+  const cost = calls.reduce((sum, { method }) => sum + (policy.costs?.[method] ?? 1), 0)
+  if (policy.perSecond !== undefined && !take(policy, bucket, cost)) {
+    provider.limited++
+    const error = policy.limitError ?? { code: 429, message: 'Too many requests' }
+    if (policy.limitForm === 'each')
+      return toSaid(
+        [...calls],
+        calls.map(({ id }) => toReply(id, error)),
+      )
+    const headers = policy.limitForm === 'retry-after' ? { 'retry-after': '1' } : {}
+    return { status: 429, body: JSON.stringify({ jsonrpc: '2.0', id: null, error }), headers }
+  }
+  const alone = calls.length > 1 ? calls.find(({ method }) => policy.aloneOnly?.includes(method)) : undefined
+  if (!alone && calls.length <= (policy.callsMax ?? Number.POSITIVE_INFINITY)) return null
+  provider.refused++
+  const message = alone ? `Batch requests are not allowed for ${alone.method}` : 'batch too large'
+  const reply = { jsonrpc: '2.0', id: null, error: { code: -32600, message } }
+  const status = policy.refusal === 'status-400' ? 400 : policy.refusal === 'status-413' ? 413 : 200
+  return { status, body: JSON.stringify(policy.refusal === 'one-error' ? [reply] : reply) }
+}
+
+function take(
+  { perSecond = 0, burst = perSecond }: Policy,
+  bucket: { units: number; at: number },
+  cost: number,
+): boolean {
+  const now = Date.now()
+  bucket.units = Math.min(burst, bucket.units + ((now - bucket.at) / 1_000) * perSecond)
+  bucket.at = now
+  if (bucket.units < cost) return false
+  bucket.units -= cost
+  return true
+}
+
+/** Refuses single calls, and has the chain answer the others. */
+async function judge(
+  provider: {
+    readonly policy: Policy
+    readonly target: string
+    readonly refusals: string[]
+    answerCall(call: Call): ProviderError | null
+  },
+  calls: readonly Call[],
+): Promise<Reply[]> {
+  const { policy } = provider
+  const refused = new Map<number, Reply>()
+  for (const call of calls) {
+    const error = provider.answerCall(call) ?? findRefusal(policy, call)
+    if (!error) continue
+    provider.refusals.push(`${call.method}: ${error.message}`)
+    const isNull = error === noBlock && policy.tagRefusal === 'null'
+    refused.set(call.id, isNull ? { jsonrpc: '2.0', id: call.id, result: null } : toReply(call.id, error))
+  }
+  const told = await forward(
+    provider.target,
+    calls.filter(({ id }) => !refused.has(id)),
+  )
+  return calls.map(({ id, method }) => {
+    const reply = refused.get(id) ?? told.find((one) => one.id === id)
+    if (!reply) throw new Error(`the chain left ${method} unanswered`)
+    if (method === 'eth_getBlockByNumber' && reply.result)
+      for (const field of policy.headerLacks ?? []) delete (reply.result as Record<string, unknown>)[field]
+    return reply
+  })
+}
+
+const noBlock: ProviderError = { code: -39001, message: 'block not found' }
+
+function findRefusal(policy: Policy, { method, params }: Call): ProviderError | null {
+  const filter = params[0] as { fromBlock?: string; toBlock?: string } | undefined
+  if (method === 'eth_getLogs' && policy.blocksMax && filter?.fromBlock && filter.toBlock) {
+    const blocks = Number.parseInt(filter.toBlock, 16) - Number.parseInt(filter.fromBlock, 16) + 1
+    if (blocks > policy.blocksMax)
+      return policy.blocksRefusal ?? { code: -32602, message: 'block range is too large' }
+  }
+  const tag = policy.refusedTags?.find((one) => params.includes(one))
+  return tag === undefined ? null : noBlock
+}
+
+function toReply(id: number, error: ProviderError): Reply {
+  return { jsonrpc: '2.0', id, error }
+}
+
+function toSaid(asked: Call | readonly Call[], replies: readonly Reply[]): Said {
+  return { status: 200, body: JSON.stringify(Array.isArray(asked) ? replies : replies[0]) }
+}
+
+async function forward(target: string, calls: readonly Call[]): Promise<Reply[]> {
+  if (calls.length === 0) return []
+  const response = await fetch(target, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(calls),
+  })
+  return (await response.json()) as Reply[]
+}
