@@ -1,5 +1,4 @@
 import type { Chain } from '../../chains/evm/chain.ts'
-import type { Authorization } from '../../chains/evm/eip3009.ts'
 import { readBlocksAgain } from '../../chains/evm/follower.ts'
 import { readStates } from '../../chains/evm/read-states.ts'
 import { readUses } from '../../chains/evm/transactions.ts'
@@ -18,11 +17,23 @@ import type { UpdateStatus } from '../rail.ts'
 import { finishReconciling } from '../reconcile.ts'
 import type { Authorized } from '../rows.ts'
 import { maxTimeoutSeconds } from '../terms.ts'
+import { keyText } from './choose.ts'
 import { openListener } from './credit-blocks.ts'
+import { lookAtEach } from './look-at-each.ts'
 import { readForgottenWindows } from './refund.ts'
 import { listPerhapsDead, listRefundsPerhapsDead, listResolvedWithOrphanedCredit } from './rows.ts'
 
 const buriedPerRun = 200
+/** A search asks for the logs of all blocks in which an authorization could have paid: some ask hundreds of questions. */
+const searchesPerRun = 5
+/** Those that may be searched next, of all that wait. */
+const turnMax = 50
+
+/**
+ * Authorizations that need a search, by chain, in this process, longest waiting first. They are left out of the lists until
+ * it is their turn, so that nobody can fill these with nonces that are spent in advance.
+ */
+const searches = new WeakMap<Chain, Set<string>>()
 
 /**
  * Proves authorizations dead. In a deep block, as many nodes as the network requires must confirm that either the block
@@ -38,11 +49,17 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   const read = { above: safeNumber, upTo: deep.number, witnessesMin: chain.network.witnessesMin }
   if (!(await isWitnessedUpTo(ctx.db, network, read))) return 0
   await finishReconciling(ctx, network, deep.time)
-  const candidates = [
-    ...(await listPerhapsDead(ctx.db, network, deep, buriedPerRun)),
-    ...(await listResolvedWithOrphanedCredit(ctx.db, network, deep, buriedPerRun)),
-    ...(await listRefundsPerhapsDead(ctx.db, network, deep, buriedPerRun)),
+  const waiting = searches.get(chain) ?? new Set()
+  searches.set(chain, waiting)
+  const turn = new Set([...waiting].slice(0, turnMax))
+  for (const key of turn) waiting.delete(key)
+  const limit = buriedPerRun + waiting.size
+  const listed = [
+    ...(await listPerhapsDead(ctx.db, network, deep, limit)),
+    ...(await listResolvedWithOrphanedCredit(ctx.db, network, deep, limit)),
+    ...(await listRefundsPerhapsDead(ctx.db, network, deep, limit)),
   ]
+  const candidates = listed.filter(({ transfer }) => !waiting.has(keyText(transfer)))
   if (candidates.length === 0) return 0
   const states = await readStates(
     chain,
@@ -58,30 +75,41 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   const isWindowOver = ({ refundId, transfer: { authorization, isContract } }: Authorized) =>
     authorization.validBefore <= seconds &&
     (refundId === null || !forgotten || deep.time > forgotten(isContract))
-  const unpaid = new Set<Authorization>()
+  const dead: Dead[] = []
+  const spent: Candidate[] = []
   for (const [i, candidate] of candidates.entries()) {
-    const { transfer, spentReason } = candidate
-    const { authorization } = transfer
-    if (states[i] !== true || spentReason !== null || authorization.validBefore > safeSeconds) continue
-    const uses = await findUses(ctx, chain, candidate)
-    if (uses?.length === 0) unpaid.add(authorization)
-    else if (uses) await readBlocksAgain(ctx, chain, uses, openListener(ctx, chain, updateStatus))
-  }
-  const dead = candidates.flatMap((candidate, i) => {
-    const { asset, authorization } = candidate.transfer
     const { spentReason } = candidate
     const isUsed = states[i]
-    const { from: payer, nonce, validBefore } = authorization
-    const key = { asset, payer, nonce, validBefore: validBefore.toString() }
-    if (isUsed === true && spentReason !== null) return { ...key, reason: spentReason }
-    if (isUsed === false && isWindowOver(candidate)) return { ...key, reason: 'authorization_expired' }
+    if (isUsed === true && spentReason !== null) dead.push(toDead(candidate, spentReason))
+    else if (isUsed === false && isWindowOver(candidate))
+      dead.push(toDead(candidate, 'authorization_expired'))
+    else if (isUsed === true) spent.push(candidate)
+  }
+  let buried = dead.length === 0 ? 0 : await bury(ctx, network, dead, updateStatus)
+  const isInTurn = ({ transfer }: Candidate) => turn.has(keyText(transfer))
+  const searched = [...spent.filter(isInTurn), ...spent.filter((one) => !isInTurn(one))]
+    .filter(({ transfer }) => transfer.authorization.validBefore <= safeSeconds)
+    .slice(0, searchesPerRun)
+  // Those that are searched now come last the next time, if the search decides nothing.
+  for (const one of spent) if (!searched.includes(one)) waiting.add(keyText(one.transfer))
+  for (const { transfer } of searched) waiting.add(keyText(transfer))
+  await lookAtEach(ctx, chain.network, searched, async (candidate) => {
+    const uses = await findUses(ctx, chain, candidate)
     // The nonce is used, but no block that spent it is recorded: it was used before it was claimed. Once a block as
     // late as validBefore is safe, every block in which it could have paid has been read twice; until then the follower
     // may still find that it paid. In addition, enough nodes confirm that it paid in none of them.
-    if (unpaid.has(authorization)) return { ...key, reason: 'nonce_spent_elsewhere' }
-    return []
+    if (uses?.length === 0)
+      buried += await bury(ctx, network, [toDead(candidate, 'nonce_spent_elsewhere')], updateStatus)
+    else if (uses) await readBlocksAgain(ctx, chain, uses, openListener(ctx, chain, updateStatus))
   })
-  return dead.length === 0 ? 0 : await bury(ctx, network, dead, updateStatus)
+  return buried
+}
+
+type Dead = Parameters<typeof bury>[2][number]
+
+function toDead({ transfer: { asset, authorization } }: Candidate, reason: string): Dead {
+  const { from: payer, nonce, validBefore } = authorization
+  return { asset, payer, nonce, validBefore: validBefore.toString(), reason }
 }
 
 /** Longer than any authorization is valid when it is claimed. */

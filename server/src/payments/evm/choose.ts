@@ -2,6 +2,7 @@ import { type Chain, readHasCode } from '../../chains/evm/chain.ts'
 import type { Unsigned } from '../../chains/evm/policy.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
 import { checkTransfers, type Simulated, simulateSend } from '../../chains/evm/simulate.ts'
+import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import { type Refused, reject } from '../end.ts'
@@ -143,13 +144,19 @@ async function simulate(
       plain.map(({ transfer }) => transfer),
     ),
     ...contracts.map((authorized) =>
-      simulateSend(chain, signer.address, authorized.transfer, sendOf(authorized)),
+      simulateSend(chain, signer.address, authorized.transfer, sendOf(authorized)).catch(toUnknown),
     ),
   ])
   return new Map([
     ...plain.map((authorized, i): [Candidate, Simulated | null] => [authorized, checked[i] ?? null]),
     ...contracts.map((authorized, i): [Candidate, Simulated | null] => [authorized, simulated[i] ?? null]),
   ])
+}
+
+/** A wallet whose code no node can run must not keep the others from being sent. */
+function toUnknown(error: unknown): null {
+  if (!(error instanceof RpcUnavailableError) && !(error instanceof RpcAnswerError)) throw error
+  return null
 }
 
 function keyOf({ transfer: { asset, authorization } }: Authorized) {

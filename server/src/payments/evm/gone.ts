@@ -7,6 +7,7 @@ import type { Context } from '../../context.ts'
 import { listOrphanedTransfers, type OrphanedTransfer, reverseOrphanedTransfers } from '../credits/rows.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { openListener } from './credit-blocks.ts'
+import { lookAtEach } from './look-at-each.ts'
 
 /** A wallet that still has the transaction sends it again sooner than this. */
 const oldMinutes = 30
@@ -25,12 +26,12 @@ export async function reverseGone(ctx: Context, chain: Chain, updateStatus: Upda
   const deep = await readDeepBlock(ctx.db, chain.network)
   if (!deep) return 0
   const gone: Hex[] = []
-  for (const candidate of candidates) {
-    if (!candidate.isOld && !(await isReplaced(chain, candidate, deep.number))) continue
+  await lookAtEach(ctx, chain.network, candidates, async (candidate) => {
+    if (!candidate.isOld && !(await isReplaced(chain, candidate, deep.number))) return
     const { named, isAbsent } = await readInclusion(chain, candidate.transactionHash)
     if (named.length > 0) await readBlocksAgain(ctx, chain, named, openListener(ctx, chain, updateStatus))
     else if (isAbsent) gone.push(candidate.transactionHash)
-  }
+  })
   if (gone.length === 0) return 0
   const reversed = await ctx.db.transaction(async (tx) => {
     const changed = await reverseOrphanedTransfers(tx, network, gone)

@@ -6,6 +6,7 @@ import type { Context } from '../../context.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { decidePasted, listPasted, type Pasted, pasteLimits, writePasted } from '../transfers/paste.ts'
 import { openListener } from './credit-blocks.ts'
+import { lookAtEach } from './look-at-each.ts'
 
 /** Two blocks: by then most transactions that were still on their way are in one. */
 const againSeconds = 3
@@ -21,7 +22,7 @@ const hintsPerPaymentMax = 10
 export async function lookUpPasted(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Promise<number> {
   const network = chain.network.caip2
   const pasted = await listPasted(ctx.db, network, pasteLimits.patienceMinutes, againSeconds, lookedUpPerRun)
-  for (const each of pasted) await lookUp(ctx, chain, each, updateStatus)
+  await lookAtEach(ctx, chain.network, pasted, (each) => lookUp(ctx, chain, each, updateStatus))
   if (pasted.length > 0) ctx.db.wakeUps.send('outcomes')
   return pasted.length
 }

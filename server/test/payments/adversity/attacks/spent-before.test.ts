@@ -1,0 +1,58 @@
+/**
+ * Attack: a payer cancels the nonces that it bound to checkouts, and presents them afterwards. That each of them never paid
+ * takes a search through all blocks in which it could have, and providers limit how many blocks a question may be about.
+ * What should hold: everybody else's dead payments are given up as usual, and in the end the attacker's are too.
+ */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { encodeFunctionData } from 'viem'
+import { openChain } from '../../../../src/chains/evm/chain.ts'
+import { parseNode } from '../../../../src/config/parse.ts'
+import { buryDead } from '../../../../src/payments/evm/bury-dead.ts'
+import { openProvider } from '../../../chains/support/provider.ts'
+import { type TestChain, tokenAbi } from '../../../support/chain/evm.ts'
+import { signCancellation } from '../../../support/chain/evm-payment.ts'
+import { openDriven, type Prepared } from '../driven.ts'
+
+/** More than are searched in one run. */
+const decoys = 7
+
+async function cancel({ domain, token }: TestChain, { payer, signed: { authorization } }: Prepared) {
+  const signature = await signCancellation({ key: payer.key, domain, nonce: authorization.nonce })
+  const args = [payer.address, authorization.nonce, signature] as const
+  return { to: token, data: encodeFunctionData({ abi: tokenAbi, functionName: 'cancelAuthorization', args }) }
+}
+
+describe('one payer’s canceled nonces do not keep others from signing again', { concurrency: 1 }, () => {
+  for (const [blocksMax, isAnswered] of [
+    [5, true],
+    [500, true],
+    [5, false],
+  ] as const)
+    test(`ranges of ${blocksMax} blocks, searches ${isAnswered ? 'answered' : 'never answered'}`, async () => {
+      const shop = await openDriven()
+      const { client, network } = shop.chain
+      const provider = await openProvider(shop.chain.url, { blocksMax })
+      const chain = openChain(network, [parseNode(provider.url)], shop.ctx.now)
+      const canceled = await shop.prepare(decoys, undefined, { isBound: true, validSeconds: 150 })
+      await shop.submit(await Promise.all(canceled.map((one) => cancel(shop.chain, one))))
+      // Until the cancellations are final: what is read again would be found.
+      await shop.mine(100)
+      await shop.idle()
+      const answers = await shop.present(canceled)
+      const dead = await shop.prepare(2, undefined, { validSeconds: 160 })
+      const others = await shop.present(dead)
+      await client.increaseTime({ seconds: 240 })
+      await shop.mine(100)
+      if (!isAnswered)
+        provider.answerCall = ({ method }) =>
+          method === 'eth_getLogs' ? { code: -32603, message: 'internal error' } : null
+      while ((await buryDead(shop.ctx, chain, shop.engine.look)) > 0);
+      for (const answer of await Promise.all(others))
+        assert.equal(answer.json().error, 'authorization_expired', answer.body)
+      provider.answerCall = () => null
+      while ((await buryDead(shop.ctx, chain, shop.engine.look)) > 0);
+      for (const answer of await Promise.all(answers))
+        assert.equal(answer.json().error, 'nonce_spent_elsewhere', answer.body)
+    })
+})
