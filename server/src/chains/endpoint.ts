@@ -11,7 +11,7 @@ import type { Identity, RpcCall, RpcOutcome } from './rpc.ts'
  * take batches, but not of every method. Nothing ever needs a batch. In the same way, a question for the logs of a range of
  * blocks is halved, down to single blocks.
  */
-export type Endpoint = Node & {
+export type NodeEndpoint = Node & {
   /** When a node that failed is asked first again, in milliseconds. */
   restUntil: number
   /** Until when it is believed to be on the chain that it was on. */
@@ -31,7 +31,7 @@ type Asking = {
 }
 
 /** What public nodes and free plans of most providers take. */
-export const callsPerRequest = 10
+const callsPerRequest = 10
 /** A smaller limit may have been a passing one, or the operator may have bought a larger plan. */
 const learnedMs = 3_600_000
 /** How many parts of one question are under way at a time. */
@@ -39,7 +39,7 @@ const requestsInFlight = 4
 /** How long a node whose answers tell by themselves is believed to be on our chain. */
 const identityMs = 600_000
 
-export function openEndpoint(node: Node): Endpoint {
+export function openEndpoint(node: Node): NodeEndpoint {
   return {
     ...node,
     ...{ restUntil: 0, identifiedUntil: 0 },
@@ -53,7 +53,7 @@ export function openEndpoint(node: Node): Endpoint {
  * by themselves. Where a request takes a single call, the chain is asked for before the first and after the last of them.
  */
 export async function askEndpoint(
-  endpoint: Endpoint,
+  endpoint: NodeEndpoint,
   identity: Identity,
   calls: readonly RpcCall[],
   { isIdentified, now, waitMs }: Asking,
@@ -86,7 +86,7 @@ type Question = {
 }
 
 /** Asks for logs in ranges that the node takes. Each call gets the logs of all its parts, or the error of one of them. */
-async function askDivided(endpoint: Endpoint, question: Question): Promise<RpcOutcome[]> {
+async function askDivided(endpoint: NodeEndpoint, question: Question): Promise<RpcOutcome[]> {
   const { calls, at } = question
   const { blocksMax = Number.POSITIVE_INFINITY } = endpoint
   const { blocksLimit } = endpoint
@@ -141,7 +141,7 @@ function isAboutResults(words: string): boolean {
   return /results|response size/i.test(words)
 }
 
-async function askInParts(endpoint: Endpoint, question: Question): Promise<RpcOutcome[]> {
+async function askInParts(endpoint: NodeEndpoint, question: Question): Promise<RpcOutcome[]> {
   const { calls, identity, at } = question
   const outcomes: (RpcOutcome | undefined)[] = calls.map(() => undefined)
   let rest = calls.map((_, i) => i)
@@ -181,7 +181,11 @@ async function askInParts(endpoint: Endpoint, question: Question): Promise<RpcOu
 }
 
 /** As many of the next calls as fit into one request. */
-function takePart(endpoint: Endpoint, { calls, identity, at }: Question, rest: readonly number[]): number[] {
+function takePart(
+  endpoint: NodeEndpoint,
+  { calls, identity, at }: Question,
+  rest: readonly number[],
+): number[] {
   const part: number[] = []
   for (const i of rest) {
     const more = [...part, i]
@@ -198,12 +202,22 @@ function takePart(endpoint: Endpoint, { calls, identity, at }: Question, rest: r
 }
 
 /** How many calls a request with these may have. */
-function limitOf({ limits, callsMax = callsPerRequest }: Endpoint, calls: readonly RpcCall[], at: number) {
+function limitOf(
+  { limits, callsMax = callsPerRequest }: NodeEndpoint,
+  calls: readonly RpcCall[],
+  at: number,
+) {
   const known = calls.flatMap(({ method }) => limits.get(method) ?? []).filter(({ until }) => at < until)
   return Math.min(callsMax, ...known.map((limit) => limit.callsMax))
 }
 
-function learn(endpoint: Endpoint, asked: readonly RpcCall[], count: number, why: string, at: number): void {
+function learn(
+  endpoint: NodeEndpoint,
+  asked: readonly RpcCall[],
+  count: number,
+  why: string,
+  at: number,
+): void {
   const methods = [...new Set(asked.map(({ method }) => method))]
   const named = methods.filter((method) => methods.length > 1 && why.includes(method))
   const callsMax = named.length > 0 ? 1 : Math.max(1, count >> 1)
@@ -211,7 +225,7 @@ function learn(endpoint: Endpoint, asked: readonly RpcCall[], count: number, why
     endpoint.limits.set(method, { callsMax, until: at + learnedMs })
 }
 
-async function checkIdentity(endpoint: Endpoint, question: Question, identity: Identity): Promise<void> {
+async function checkIdentity(endpoint: NodeEndpoint, question: Question, identity: Identity): Promise<void> {
   const [chain] = await post(endpoint, question, [{ method: identity.method, params: [] }], true)
   check(identity, chain)
 }
@@ -223,18 +237,22 @@ function check({ isOurs, name }: Identity, outcome: RpcOutcome | undefined): voi
 
 /** Posts calls as fast as the node allows. One that refuses them because there are too many is asked again in time. */
 async function post(
-  { pace, ...node }: Endpoint,
+  { pace, ...node }: NodeEndpoint,
   { calls, waitMs }: Question,
   posted: readonly RpcCall[],
   isPlain: boolean,
 ): Promise<RpcOutcome[]> {
   const tooLate = AbortSignal.timeout(waitMs)
+  let isAgain = false
   for (;;) {
     if (tooLate.aborted || !(await pace.enter(calls, posted.length, waitMs))) throw new LimitedError(null)
     try {
       return await postCalls(node, posted, isPlain)
     } catch (error) {
       if (!(error instanceof LimitedError)) throw error
+      // Together they may be more than the node ever allows at once.
+      if (isAgain && posted.length > 1) throw new BatchRefusedError(error.message)
+      isAgain = true
       pace.slowDown(error.retryAfterMs)
     }
   }

@@ -1,5 +1,5 @@
 import type { Node } from '../config/parse.ts'
-import { askEndpoint, type Endpoint, openEndpoint } from './endpoint.ts'
+import { askEndpoint, type NodeEndpoint, openEndpoint } from './endpoint.ts'
 import { countBlocks } from './log-range.ts'
 import { timeoutMs } from './post-calls.ts'
 import {
@@ -73,7 +73,7 @@ function openAsker(nodes: readonly Node[], identity: Identity, now: () => Date, 
   const asideUntil = new Map<string, number>()
 
   async function ask(
-    endpoint: Endpoint,
+    endpoint: NodeEndpoint,
     calls: readonly RpcCall[],
     { isIdentified = false, waitMs = timeoutMs } = {},
   ): Promise<RpcOutcome[]> {
@@ -84,7 +84,7 @@ function openAsker(nodes: readonly Node[], identity: Identity, now: () => Date, 
   }
 
   /** Healthy nodes first, in the order they were given, beginning with the provider whose turn it is. */
-  function inOrder(turn = 0, asked = providers): Endpoint[] {
+  function inOrder(turn = 0, asked = providers): NodeEndpoint[] {
     const at = now().getTime()
     const start = asked.length === 0 ? 0 : turn % asked.length
     const rotated = [...asked.slice(start), ...asked.slice(0, start)]
@@ -96,7 +96,7 @@ function openAsker(nodes: readonly Node[], identity: Identity, now: () => Date, 
 
   async function tryInTurn(
     calls: readonly RpcCall[],
-    order: readonly Endpoint[],
+    order: readonly NodeEndpoint[],
     isIdentified = false,
   ): Promise<RpcOutcome[]> {
     const failures: string[] = []
@@ -113,7 +113,7 @@ function openAsker(nodes: readonly Node[], identity: Identity, now: () => Date, 
   }
 
   /** Lets a node that failed rest, and says why. */
-  function fail(endpoint: Endpoint, error: unknown): string {
+  function fail(endpoint: NodeEndpoint, error: unknown): string {
     endpoint.restUntil = now().getTime() + restMs
     endpoint.identifiedUntil = 0
     // The host is enough to tell nodes apart, and contains no key.

@@ -4,14 +4,14 @@ import { openChain as openOurs } from '../../src/chains/evm/chain.ts'
 import { RpcUnavailableError } from '../../src/chains/rpc.ts'
 import { parseNode } from '../../src/config/parse.ts'
 import { openChain } from '../support/chain/open.ts'
-import type { Policy } from './support/policies.ts'
+import { type Policy, policies } from './support/policies.ts'
 import { openProvider, type Provider } from './support/provider.ts'
 
 const chain = await openChain()
 const minted = 3
 for (let i = 0; i < minted; i++) {
   await chain.mint('0x70997970C51812dc3A010C7d01b50e0d17dc79C8', 1n)
-  await chain.mine(250)
+  await chain.mine(80)
 }
 const other = await openChain({ network: 'BASE_SEPOLIA' })
 await other.client.setNonce({ address: chain.token, nonce: 7 })
@@ -33,6 +33,13 @@ const counts = (count: number) =>
     method: 'eth_getTransactionCount',
     params: [chain.token, 'latest'],
   }))
+
+const logsOf = (from: number, to: number) => [
+  {
+    method: 'eth_getLogs',
+    params: [{ address: chain.token, fromBlock: toHex(from), toBlock: toHex(to) }],
+  },
+]
 
 const batchOf = (calls: readonly { method: string }[]) => calls.some(({ method }) => method === 'eth_chainId')
 
@@ -117,25 +124,18 @@ describe('a backend that fails over to another chain is not believed', () => {
 })
 
 describe('a provider that limits the range of blocks is asked in parts', () => {
-  const logsOf = (from: number, to: number) => [
-    {
-      method: 'eth_getLogs',
-      params: [{ address: chain.token, fromBlock: toHex(from), toBlock: toHex(to) }],
-    },
-  ]
-
-  for (const blocksMax of [1, 5, 10, 500])
+  for (const blocksMax of [1, 5, 10, 100])
     test(`of at most ${blocksMax} blocks: nothing is left out, and the limit is learned`, async (t) => {
       const { provider, rpc } = await open({ blocksMax, callsMax: 10, refusal: 'status-200' })
-      const [truth] = await (await open({})).rpc.batch(logsOf(0, 750))
-      const [told] = await rpc.batch(logsOf(0, 750))
+      const [truth] = await (await open({})).rpc.batch(logsOf(0, 240))
+      const [told] = await rpc.batch(logsOf(0, 240))
       assert(truth && told && 'result' in truth && 'result' in told)
       assert.equal((told.result as unknown[]).length, minted)
       assert.deepEqual(told.result, truth.result)
       t.diagnostic(`${provider.refusals.length} refusals`)
       assert(provider.refusals.length <= 12)
       const before = provider.refusals.length
-      await rpc.batch(logsOf(100, 700))
+      await rpc.batch(logsOf(20, 200))
       assert.equal(provider.refusals.length, before)
     })
 
@@ -149,7 +149,7 @@ describe('a provider that limits the range of blocks is asked in parts', () => {
     const { provider, rpc } = await open({})
     provider.answerCall = ({ method }) =>
       method === 'eth_getLogs' ? { code: -32603, message: 'internal error' } : null
-    const [outcome] = await rpc.batch(logsOf(0, 750))
+    const [outcome] = await rpc.batch(logsOf(0, 240))
     assert(outcome && 'error' in outcome)
     assert((provider.asked.get('eth_getLogs') ?? 0) <= 12)
   })
@@ -162,5 +162,19 @@ describe('a provider that limits the rate is kept to it', () => {
       for (let i = 0; i < 4; i++) assert.equal((await rpc.batch(blocks(20))).length, 20)
       t.diagnostic(JSON.stringify({ requests: provider.requests, limited: provider.limited }))
       assert(provider.limited > 0)
+    })
+})
+
+describe('everything that is asked at once is answered', () => {
+  for (const [name, policy] of Object.entries(policies))
+    test(`as ${name} allows`, async (t) => {
+      const { provider, rpc } = await open(policy)
+      const outcomes = await rpc.batch([...blocks(34), ...counts(5), ...logsOf(0, 60)])
+      assert.deepEqual(
+        outcomes.filter((outcome) => 'error' in outcome),
+        [],
+      )
+      const { requests, refused, limited } = provider
+      t.diagnostic(JSON.stringify({ requests, refused, limited }))
     })
 })

@@ -37,6 +37,29 @@ export async function readAgreedNonces(
   return agreed(await rpc.askAll(calls, isEnough))
 }
 
+/**
+ * The nonce that each account uses next, with what is pending. Not every provider has a pending block: one that refuses to
+ * tell counts with what is mined.
+ */
+export async function readNextNonces(
+  { rpc, network }: Chain,
+  accounts: readonly string[],
+): Promise<AccountNonce[]> {
+  const method = 'eth_getTransactionCount'
+  const calls = accounts.flatMap((account) => [
+    { method, params: [account, 'pending'] },
+    { method, params: [account, 'latest'] },
+  ])
+  const told = (await rpc.askAll(calls)).map(({ provider, outcomes }) => ({
+    provider,
+    outcomes: accounts.flatMap((_, i) => {
+      const pending = outcomes[2 * i]
+      return (pending && 'result' in pending ? pending : outcomes[2 * i + 1]) ?? []
+    }),
+  }))
+  return agreeOnNonces(accounts, told, network.witnessesMin)
+}
+
 function agreeOnNonces(
   accounts: readonly string[],
   told: readonly ProviderAnswer[],

@@ -50,6 +50,24 @@ export function isGenuine(header: RawHeader): boolean {
   }
 }
 
+const hashed = [...words, ...quantities, ...seals, ...added.map(({ name }) => name)]
+
+/** How many of the fields that are hashed a header has. */
+export function countHashed(header: RawHeader): number {
+  return hashed.filter((name) => (header[name] ?? null) !== null).length
+}
+
+/** Whether a header is the other one, apart from fields that it lacks. */
+export function isPartOf(header: RawHeader, whole: RawHeader): boolean {
+  const text = (value: unknown) =>
+    String(value)
+      .toLowerCase()
+      .replace(/^0x0+(?=.)/, '0x')
+  return hashed.every(
+    (name) => (header[name] ?? null) === null || text(header[name]) === text(whole[name] ?? ''),
+  )
+}
+
 /** Whether a block with this bloom filter can contain a log with this address and these topics. */
 export function canContain(header: RawHeader, log: { address: Hex; topics: readonly Hex[] }): boolean {
   const bloom = bloomOf(header)

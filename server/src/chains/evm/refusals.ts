@@ -12,8 +12,30 @@ export function isHeld({ message }: RpcAnswerError): boolean {
   )
 }
 
+/** How geth, reth, erigon, Nethermind, Besu, anvil and EDR say that the code that ran has failed. */
+const revertWords =
+  /\brevert(ed)?\b|out of gas|gas exhausted|invalid opcode|opcode ?not ?found|invalidfeopcode|invalid jump|invalidjump|stack (under|over)flow|stack(under|over)flow|VM execution error|write protection|static ?(call|state)/i
+
+/**
+ * Whether the code ran and failed: then the token or a wallet has answered. Any other error is the node's own, and says
+ * nothing about the call.
+ */
+export function isRevert({ code, message, data }: RpcAnswerError): boolean {
+  return code === 3 || isRevertData(data) || revertWords.test(message)
+}
+
+/** A selector and words, as Solidity encodes errors. The hash of a block that is missing has another length. */
+function isRevertData(data: unknown): boolean {
+  return typeof data === 'string' && /^0x[0-9a-f]{8}(?:[0-9a-f]{64})*$/i.test(data)
+}
+
 /** The sender cannot pay the most that the transaction may cost. */
 export function isUnfunded({ code, message }: RpcAnswerError): boolean {
   // 3 is a revert, whose words are the contract's.
-  return code !== 3 && /insufficient ?funds|exceeds (account )?balance|overshot/i.test(message)
+  return (
+    code !== 3 &&
+    /insufficient ?funds|insufficient sender balance|doesn't have enough funds|exceeds (account )?balance|overshot/i.test(
+      message,
+    )
+  )
 }

@@ -6,7 +6,7 @@ import { type ProviderAnswer, RpcAnswerError, type RpcOutcome, RpcUnavailableErr
 import type { Chain } from './chain.ts'
 import { type Authorization, authorizationStateCalldata, transferCalldata } from './eip3009.ts'
 import { type Call, type CallResult, decodeAggregate, multicall, readManyParams } from './multicall.ts'
-import { isUnfunded } from './refusals.ts'
+import { isRevert, isUnfunded } from './refusals.ts'
 
 /**
  * Asks nodes how the token would treat a transfer now.
@@ -164,14 +164,14 @@ export async function simulateSend(
   return agree(answers, chain.network.witnessesMin)
 }
 
-/** Throws if the node says that the sender cannot pay, which says nothing about the transfer. */
+/** Throws if the node says that the sender cannot pay, or has an error of its own: neither says anything about the transfer. */
 function readSend(
   { authorization, inFlightUnits = 0n }: Asked,
   [read, sent]: readonly RpcOutcome[],
 ): Simulated {
   const [block, state, balance] = decodeAggregate(unwrap<Hex>(read))
   if (!state?.success || !balance?.success) throw notToken()
-  if (!sent || ('error' in sent && isUnfunded(sent.error))) unwrap(sent)
+  if (!sent || ('error' in sent && (isUnfunded(sent.error) || !isRevert(sent.error)))) unwrap(sent)
   const refusal = sent && 'error' in sent ? sent.error : null
   const returnData = typeof refusal?.data === 'string' ? (refusal.data as Hex) : '0x'
   const units = toUnits(balance)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ChainLog, ToldBlock } from './chain.ts'
+import { isGenuine } from './header.ts'
 import { type Account, judge } from './witnesses.ts'
 
 const word = (digit: string) => `0x${digit.repeat(64)}` as const
@@ -129,3 +130,46 @@ test('three of four, and three of five, are believed', () => {
     'c,d,e',
   )
 })
+
+/** Headers of one block as a provider that shows all of them and one that leaves a field out tell them. */
+function toldHeader(change: (header: Record<string, unknown>) => void): ToldBlock {
+  const header: Record<string, unknown> = {
+    ...{ number: '0x7', parentHash: word('0'), sha3Uncles: word('1'), miner: token, stateRoot: word('2') },
+    ...{ transactionsRoot: word('3'), receiptsRoot: word('4'), logsBloom: `0x${'ff'.repeat(256)}` },
+    ...{ difficulty: '0x0', gasLimit: '0x1', gasUsed: '0x1', timestamp: '0x1', extraData: '0x' },
+    ...{ mixHash: word('5'), nonce: '0x0000000000000000', requestsHash: word('6'), hash: genuineHash },
+  }
+  change(header)
+  const raw = header as ToldBlock['header']
+  return { number: 7, hash: raw.hash, parentHash: word('0'), time: new Date(0), baseFee: 1n, header: raw }
+}
+const genuineHash = '0x2d7352796bdd705a2160f144a305088bec8902b4aaccae54c48f9d51f65ee40a'
+
+for (const field of ['logsBloom', 'requestsHash', 'stateRoot'])
+  test(`a provider whose headers lack ${field} has not lied, and tells the same block as one that shows all of it`, () => {
+    const whole = account(
+      'a',
+      toldHeader(() => {}),
+      [log('3')],
+    )
+    assert.equal(isGenuine(whole.block?.header ?? assert.fail()), true)
+    const lean = account(
+      'b',
+      toldHeader((header) => delete header[field]),
+      [log('3')],
+    )
+    assert.deepEqual([outcome([whole, lean]), liars([whole, lean])], ['a,b', []])
+    const other = account(
+      'b',
+      toldHeader((header) => {
+        delete header[field]
+        header.hash = word('b')
+      }),
+    )
+    assert.deepEqual([outcome([whole, other]), liars([whole, other])], ['a', []])
+    const forged = account(
+      'b',
+      toldHeader((header) => (header[field] = word('b'))),
+    )
+    assert.deepEqual([outcome([whole, forged]), liars([whole, forged])], ['a', ['b']])
+  })

@@ -3,7 +3,7 @@ import type { Hex } from '../hex.ts'
 import type { ProviderAnswer, RpcOutcome } from '../rpc.ts'
 import { blockCall, blockIn, type Chain, type ChainLog, logsCall, type ToldBlock, toLogs } from './chain.ts'
 import { topics } from './eip3009.ts'
-import { canContain, isGenuine } from './header.ts'
+import { canContain, countHashed, isGenuine, isPartOf } from './header.ts'
 
 /**
  * What the providers report about a block, and what we believe of it.
@@ -105,9 +105,29 @@ function dropForged<Known extends { provider: string; block: ToldBlock }>(
   if (known.length < 2) return known
   const genuine = known.filter(({ block }) => isGenuine(block.header))
   if (genuine.length === 0) return known
-  for (const { provider, block } of known.filter((one) => !genuine.includes(one)))
-    lies.push({ provider, what: `a header of block ${block.number} that does not hash to its name` })
-  return genuine
+  const lean = known
+    .filter((one) => !genuine.includes(one))
+    .flatMap((one) => completeHeader(one, genuine) ?? [])
+  for (const { provider, block } of known)
+    if (![...genuine, ...lean].some((one) => one.provider === provider) && !lacksField(block, genuine))
+      lies.push({ provider, what: `a header of block ${block.number} that does not hash to its name` })
+  return known.flatMap(({ provider }) => [...genuine, ...lean].find((one) => one.provider === provider) ?? [])
+}
+
+/**
+ * Some gateways leave out fields of a header, which then hashes to nothing. If it is otherwise that of a provider that shows
+ * all of it, both have told the same block. Null if no provider does: then this one cannot be a witness, but has not lied.
+ */
+function completeHeader<Known extends { block: ToldBlock }>(
+  one: Known,
+  genuine: readonly Known[],
+): Known | null {
+  const whole = genuine.find(({ block }) => block.hash === one.block.hash)
+  return whole && isPartOf(one.block.header, whole.block.header) ? { ...one, block: whole.block } : null
+}
+
+function lacksField({ header }: ToldBlock, genuine: readonly { readonly block: ToldBlock }[]): boolean {
+  return genuine.some(({ block }) => countHashed(header) < countHashed(block.header))
 }
 
 /** Largest group first; of equal ones, the one with the most logs, then the provider listed first. */

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { batcher, deployData, deployer, readHasBatcher } from '../../chains/evm/batcher.ts'
 import { type Chain, readHasCode, readHead } from '../../chains/evm/chain.ts'
-import { readAgreedNonces } from '../../chains/evm/finality.ts'
+import { readNextNonces } from '../../chains/evm/finality.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
 import { SignerAwayError, SignRefusedError } from '../../chains/signers/signing.ts'
 import type { Context } from '../../context.ts'
@@ -42,7 +42,7 @@ export async function deployBatcher(
   const head = await readHead(chain, 0)
   const fees = head && cappedFees(chain.network, head.baseFee)
   if (!fees) return refuse(`Gas on ${name} costs more than this deployment pays. Try again later.`)
-  const [account] = await readAgreedNonces(chain, [signer.address], 'pending')
+  const [account] = await readNextNonces(chain, [signer.address])
   if (!account?.isWitnessed)
     return refuse(`Too few nodes of ${name} agree about ${signer.address}. Try again later.`)
   const unsigned = {

@@ -1,5 +1,6 @@
 import type { Chain } from '../../chains/evm/chain.ts'
-import { readAgreedNonces } from '../../chains/evm/finality.ts'
+import { readAgreedNonces, readNextNonces } from '../../chains/evm/finality.ts'
+import type { AccountNonce } from '../../chains/evm/listener.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
 import type { Context } from '../../context.ts'
 import { insertFill } from '../settlers/rows.ts'
@@ -17,10 +18,10 @@ export async function fillLost(
   baseFee: bigint,
 ): Promise<void> {
   const { address } = signer
-  for (const at of ['latest', 'pending'] as const) {
-    const [agreed] = await readAgreedNonces(chain, [address], at)
-    if (!agreed?.isWitnessed || agreed.nonce !== nonce) return
-  }
+  const isUnused = ([agreed]: readonly AccountNonce[]) =>
+    agreed?.isWitnessed === true && agreed.nonce === nonce
+  if (!isUnused(await readAgreedNonces(chain, [address], 'latest'))) return
+  if (!isUnused(await readNextNonces(chain, [address]))) return
   const signed = await signer.sign(chain, {
     to: address,
     data: '0x',

@@ -1,7 +1,7 @@
 import type { PaymentRequirements } from '@farthing/sdk'
 import { type Chain, openChain, readHasCode } from '../../chains/evm/chain.ts'
 import { checkChain } from '../../chains/evm/check.ts'
-import { readAgreedNonces } from '../../chains/evm/finality.ts'
+import { readNextNonces } from '../../chains/evm/finality.ts'
 import { followNext } from '../../chains/evm/follower.ts'
 import { openSimulate } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
@@ -67,7 +67,7 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
     findDifferences: () => checkChain(chain),
     deploy: (signers) => deployBatcher(ctx, chain, signers),
     async readNonce(account) {
-      const [agreed] = await readAgreedNonces(chain, [account], 'pending')
+      const [agreed] = await readNextNonces(chain, [account])
       // A settler that begins at a false nonce could never send.
       if (!agreed?.isWitnessed)
         throw new RpcUnavailableError('Too few nodes agree about the account’s nonce.')
