@@ -9,6 +9,7 @@ import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
 import { openDeliverer } from '../../../src/events/webhooks/deliver.ts'
 import { tidyDeliveries } from '../../../src/events/webhooks/deliveries.ts'
 import { delaysSeconds } from '../../../src/events/webhooks/schedule.ts'
+import { lockDueEndpoints, takeDeliveries } from '../../../src/events/webhooks/take.ts'
 import { until } from '../../support/until.ts'
 import { deliverDue, later, openHookShop, openLocalApp } from './support/endpoints.ts'
 import { answer, drip, flood, openReceiver, type Received, reset } from './support/receiver.ts'
@@ -151,6 +152,53 @@ test('a failing delivery is tried ten times over about 75 hours with the same id
   const notice = (await shop.log()).at(-1)
   assert.equal(notice?.type, 'webhook_endpoint.undelivered')
   assert(notice && 'eventId' in notice.data && notice.data.eventId === delivery.eventId)
+})
+
+test('a try that ended with our process uses up none: the first failure after it is followed as soon as any first one', async () => {
+  const local = await openLocalApp()
+  const shop = await openHookShop(local)
+  const receiver = await openReceiver(answer(500))
+  const { id } = await shop.register({ url: receiver.url })
+  await shop.create()
+  while ((await assignWaitingSequences(local.ctx)) > 0);
+  const leaseSeconds = 30
+  for (let kills = 0; kills < 3; kills++) {
+    const then = later(local, kills * (leaseSeconds + 1))
+    const taken = await then.db.transaction(async (tx) => {
+      const due = await lockDueEndpoints(tx, [], false, 10)
+      return await takeDeliveries(
+        tx,
+        due.map((endpointId) => ({ id: endpointId, room: 1 })),
+        leaseSeconds,
+      )
+    })
+    // Nobody records what became of it.
+    assert.deepEqual(
+      taken.map(({ attempt, tries }) => [attempt, tries]),
+      [[kills + 1, 0]],
+    )
+    await then.close()
+  }
+  const now = later(local, 3 * (leaseSeconds + 1))
+  await deliverDue(now)
+  const [delivery] = await shop.deliveries(id)
+  assert.deepEqual([delivery?.state, delivery?.tries, receiver.received.length], ['pending', 1, 1])
+  assert.deepEqual(
+    delivery?.attempts.map(({ attempt, error }) => [attempt, error]),
+    [
+      [4, null],
+      [3, 'interrupted'],
+      [2, 'interrupted'],
+      [1, 'interrupted'],
+    ],
+  )
+  const [{ seconds } = assert.fail()] = await now.db.query<{ seconds: number }>(
+    `select extract(epoch from d.run_at - a.started_at)::float8 - a.duration_ms / 1000.0 as seconds
+     from deliveries d join delivery_attempts a on a.delivery_id = d.id where d.id = $1 and a.attempt = 4`,
+    [delivery?.id],
+  )
+  // The second delay is five seconds and up to a tenth; the third is five minutes.
+  assert(seconds >= 5 && seconds < 300, String(seconds))
 })
 
 test('an endpoint that only fails for three days is disabled, the store is notified, and only security events are left pending', async () => {
