@@ -105,6 +105,6 @@ function explain({ reason, message }: Refusal, storeId: StoreId): string {
   if (reason === 'not_found')
     return 'There is no such store or member. Run: store list, then member list STORE'
   if (reason === 'has_owner')
-    return `The store has an owner, who invites people and gives them roles in the console. If all its owners have lost their passkeys, remove them first: member list ${storeId}, then member remove ${storeId} MEMBER. The store is told.`
+    return `The store has an owner, who invites people and gives them roles in the console. If all its owners have lost their passkeys, remove them first: member list ${storeId}, then member remove ${storeId} MEMBER. The store’s event log shows it.`
   return message
 }

@@ -5,7 +5,7 @@ import type { Context } from '../context.ts'
 import { families } from '../networks.ts'
 import { type Options, UsageError } from './usage.ts'
 
-/** `retention export --before DATE`. Writes the lines to standard output, and returns what to print beside them. */
+/** `retention export --before DATE`. Writes the lines to standard output, and returns the summary to print. */
 export async function exportCommand(
   ctx: Context,
   options: Options,

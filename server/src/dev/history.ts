@@ -21,13 +21,12 @@ import { rejectAuthorizations } from '../payments/end.ts'
 import { createKey } from '../stores/api-keys.ts'
 import { openAuthenticator } from '../stores/authenticate.ts'
 import { historyDays, type Order, type OrderStep, planOrders } from './orders.ts'
-import { openRefunder } from './returns.ts'
-import type { Shop } from './shop.ts'
+import { openRefunder, type Shop } from './returns.ts'
 
 /**
- * Writes the demo store's past with the functions that would have written it then, each at its own time: all of them ask
- * the context or the database for it. It is one transaction, so there is all of it or none. The chain knows nothing of
- * these payments. They are final, so no loop looks for them there.
+ * Writes the demo store's past with the functions that would have written it then. They all take the time from the context
+ * or the database, which are set to each step's time. One transaction writes all of it or nothing. The payments are on no
+ * chain, and final, so no loop looks for them there.
  */
 export async function writeHistory(ctx: Context, shop: Shop, days = historyDays): Promise<void> {
   const now = ctx.now()

@@ -13,7 +13,7 @@ export type OrderStep = {
     | 'expire'
     | 'accept'
     | 'dismiss'
-    /** All of the payment goes back, half of it, or the store has asked for that and not signed it yet. */
+    /** The whole payment goes back, half of it, or the store has requested that and not signed it yet. */
     | 'refund'
     | 'refund-half'
     | 'ask-refund'
@@ -32,21 +32,21 @@ export type Order = {
 export const historyDays = 62
 const dayMs = 86_400_000
 const minuteMs = 60_000
-/** What orders in each currency are open for: a rate holds for an hour. */
+/** How long orders in each currency stay open: a rate holds for an hour. */
 const lifetimeMs = { USD: dayMs, EUR: 60 * minuteMs } as const
 /** Newer money that needs a decision still waits for one. */
 const undecidedDays = 6
-/** By how many days ago: a late, a short and a stray payment are always among what waits. */
+/** By how many days ago: a late, a short and a stray payment always wait for a decision. */
 const waiting = new Map([
   [2, 97],
   [3, 99],
   [4, 95],
 ])
 const regulars = 30
-/** Of paid orders, one in so many comes back, and one in so many in part. */
+/** One in so many paid orders is refunded, and one in so many in part. */
 const returnedEach = 17
 const halfReturnedEach = 29
-/** How many days ago the order was made whose refund still waits for a signature. */
+/** How many days ago the orders were made whose refunds still wait for a signature. */
 const unsignedDays = 5
 
 const wares = [
@@ -60,7 +60,7 @@ const wares = [
   ['Gift card', '50.00'],
 ] as const
 
-/** Orders of the days before today, the oldest first. What would only happen from now on is left to happen. */
+/** Orders of the days before today, the oldest first, without the steps that are still in the future. */
 export function planOrders(now: Date, days = historyDays): Order[] {
   const draw = openDraw('demo')
   const today = Math.floor(now.getTime() / dayMs) * dayMs
@@ -121,7 +121,7 @@ function planOrder(
   return order(5 + draw(40), at(paidMs, 'stray'), at(overMs, 'expire'))
 }
 
-/** Things come back after some days, or not at all. */
+/** Some goods come back after a few days. */
 function planReturn(number: number, paidMs: number, back: number): OrderStep[] {
   const at = new Date(paidMs + 2 * dayMs + (number % 300) * minuteMs)
   if (back === unsignedDays) return number % 2 === 0 ? [{ at, does: 'ask-refund' }] : []

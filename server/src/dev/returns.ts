@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import type { Payment } from '@farthing/sdk'
+import type { Actor, Payment } from '@farthing/sdk'
 import { toStored } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
-import { newId } from '../ids.ts'
+import { newId, type StoreId } from '../ids.ts'
 import { advancePlaces } from '../payments/credits/rows.ts'
 import { writeCredits } from '../payments/credits/write.ts'
 import { addRefund, changeRefund, type NewRefund } from '../refunds/change.ts'
@@ -12,11 +12,20 @@ import { identityOf, noncesOf } from '../refunds/identity.ts'
 import { readRefundable } from '../refunds/rows.ts'
 import { watchRefunds } from '../refunds/watch.ts'
 import type { Order, OrderStep } from './orders.ts'
-import type { Shop } from './shop.ts'
+
+/** The demo store, which is given a past of two months so that the console has something to show. */
+export type Shop = {
+  readonly storeId: StoreId
+  /** Where payments go: CAIP-2 network, token and address. */
+  readonly network: string
+  readonly asset: string
+  readonly payTo: string
+  readonly actor: Actor
+}
 
 /**
- * Refunds in the demo store's past. What came of them on the chain is written first, as if a follower had seen it, so
- * that nothing that looks at them later finds one without its transfer.
+ * Makes refunds in the demo store's past. Each one's transfer is written first, as if a follower had seen it, so that no
+ * loop finds a refund without its transfer later.
  */
 export function openRefunder(past: Context, tx: Transaction, { storeId, actor, ...shop }: Shop) {
   const { network } = shop
@@ -53,7 +62,7 @@ export function openRefunder(past: Context, tx: Transaction, { storeId, actor, .
     assert(refund, 'an order of the demo store is refunded twice')
     const facts = { handOut: { slot: 0, nonce }, signedAt: now }
     if (does !== 'ask-refund') await changeRefund(past, tx, refund, facts, { actor: null, now })
-    // At that time, not when the demo starts: the store would be told of all of them then.
+    // Now, in the past: when the demo starts, the store would get all of their events at once.
     while (await watchRefunds(past, { after: '' }));
   }
 }
