@@ -4,6 +4,9 @@ import { terms } from './terms.ts'
 import { Stop, troubleOf } from './trouble.ts'
 import type { Wallet } from './wallets/found.ts'
 
+/** After that the buyer decides whether to go on: nobody is asked for ever. */
+const roundsMax = 3
+
 /** The request that a wallet in this tab has not answered yet. A second click while there is one changes nothing. */
 let current: { readonly letGo: () => void } | null = null
 /** Resolves when this tab has given its lock back, which is a moment after it let go. */
@@ -33,11 +36,16 @@ export async function pay(wallet: Wallet): Promise<void> {
     await isFree
     const work = alone(async () => {
       checkIsMine()
-      const header = await wallet.sign(checkIsMine)
-      checkIsMine()
-      // Someone has paid in the meantime. This signature is not needed, and it has not left the page.
-      if (!terms()?.isPayable) throw new Stop('changed')
-      await settle(header)
+      for (let round = 1; ; round++) {
+        const header = await wallet.sign(checkIsMine, round > 1)
+        checkIsMine()
+        // Someone has paid in the meantime. This signature is not needed, and it has not left the page.
+        if (!terms()?.isPayable) throw new Stop('changed')
+        // One that came too late can never move money, so the wallet may be asked again.
+        if ((await settle(header)) !== 'expired' || round === roundsMax) return
+        show('again')
+        checkIsMine()
+      }
     }, isLeft)
     isFree = work.catch(() => {})
     await work

@@ -14,8 +14,9 @@ export function hasSigned(): boolean {
   return kept() !== null
 }
 
-export async function settle(header: string | null = kept()): Promise<void> {
-  if (header === null) return
+/** Returns the trouble that it shows at the end, if the checkout can still be paid. */
+export async function settle(header: string | null = kept()): Promise<Trouble | null> {
+  if (header === null) return null
   keep(header)
   show('settling')
   for (;;) {
@@ -34,8 +35,9 @@ export async function settle(header: string | null = kept()): Promise<void> {
         answer.status === 402 ? troubleOf(await reasonOf(answer)) : answer.status === 400 ? 'failed' : null
       while (!(await refresh())) await wait(patienceMs)
       keep(null)
-      show(terms()?.status === 'OPEN' ? trouble : null)
-      return
+      const shown = terms()?.status === 'OPEN' ? trouble : null
+      show(shown)
+      return shown
     }
   }
 }
@@ -68,6 +70,7 @@ function troubleOf(reason: string): Trouble {
   if (/insufficient_(balance|funds)$/.test(reason)) return 'funds'
   // The key's owner signed, but the contract at the address rejects the signature: it is a smart account.
   if (reason.endsWith('evm_signature')) return 'smart'
+  if (reason === 'blockhash_expired') return 'expired'
   if (reason.endsWith('undeployed_smart_wallet')) return 'undeployed'
   return 'failed'
 }

@@ -8,13 +8,13 @@ import { wallets } from './wallets/found.ts'
  * The server renders the page for every state of a checkout. This script only shows and hides parts of it, and has the
  * server render it again when something has changed.
  */
-type Step = 'connecting' | 'switching' | 'signing' | 'settling' | 'offline' | 'unavailable'
+type Step = 'connecting' | 'switching' | 'signing' | 'again' | 'settling' | 'offline' | 'unavailable'
 
 export const find = (selector: string): HTMLElement | null => document.querySelector(selector)
 
 let shown: Step | Trouble | null = null
 /** Steps before anything is signed. */
-const asking: readonly (Step | Trouble | null)[] = ['connecting', 'switching', 'signing']
+const asking: readonly (Step | Trouble | null)[] = ['connecting', 'switching', 'signing', 'again']
 const signed: readonly (Step | Trouble | null)[] = ['settling', 'offline', 'unavailable']
 
 const isUnderWay = (state: typeof shown) => asking.includes(state) || signed.includes(state)

@@ -4,6 +4,7 @@ export type Trouble =
   | 'funds'
   | 'smart'
   | 'undeployed'
+  | 'expired'
   | 'chain'
   | 'tab'
   | 'changed'

@@ -79,7 +79,11 @@ function openWith(prepare: () => Promise<{ transaction: string; expiresAt?: stri
 }
 
 async function make(changes: Partial<Parameters<typeof writeExact>[0]> = {}) {
-  const bytes = await writeExact({ ...honest, ...changes })
+  const bytes = await writeExact({
+    unitPrice: 1_000n,
+    ...honest,
+    ...changes,
+  })
   return { transaction: Buffer.from(bytes).toString('base64') }
 }
 

@@ -15,7 +15,7 @@ const nameLengthMax = 40
 /** What a wallet of each family is asked for. `checkIsMine` throws if that request was abandoned. */
 export type Signers = {
   readonly EVM: (provider: Provider, checkIsMine: () => void) => Promise<string>
-  readonly SOLANA: (wallet: StandardWallet, checkIsMine: () => void) => Promise<string>
+  readonly SOLANA: (wallet: StandardWallet, checkIsMine: () => void, isAgain: boolean) => Promise<string>
 }
 
 /**
@@ -47,7 +47,7 @@ export function watchWallets(signers: Signers, changed: () => void): void {
 
   watchStandardWallets((wallet) => {
     const [name, icon] = [String(wallet.name), String(wallet.icon)]
-    const sign = (checkIsMine: () => void) => signers.SOLANA(wallet, checkIsMine)
+    const sign = (checkIsMine: () => void, isAgain = false) => signers.SOLANA(wallet, checkIsMine, isAgain)
     add({ id: `solana ${name}`, name, icon, family: 'SOLANA', sign })
   })
 

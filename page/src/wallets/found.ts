@@ -7,8 +7,11 @@ export type Wallet = {
   readonly name: string
   readonly icon: string
   readonly family: Family
-  /** What it was asked for: a payment header, or a signature. `checkIsMine` throws if that request was abandoned. */
-  readonly sign: (checkIsMine: () => void) => Promise<string>
+  /**
+   * What it was asked for: a payment header, or a signature. `checkIsMine` throws if that request was abandoned.
+   * `isAgain`: the one before came too late.
+   */
+  readonly sign: (checkIsMine: () => void, isAgain?: boolean) => Promise<string>
 }
 
 export const wallets: Wallet[] = []

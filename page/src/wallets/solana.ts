@@ -5,7 +5,11 @@ import { checkIsShown, offerFor, paymentHeader } from './offer.ts'
 import { fromBase64, type StandardWallet, toBase64 } from './standard.ts'
 
 /** Connects the wallet, has the server build the transaction and has the wallet sign it. The server pays the fee. */
-export async function signOnSolana(wallet: StandardWallet, checkIsMine: () => void): Promise<string> {
+export async function signOnSolana(
+  wallet: StandardWallet,
+  checkIsMine: () => void,
+  isAgain: boolean,
+): Promise<string> {
   const { 'standard:connect': connector, 'solana:signTransaction': signer } = wallet.features
   const [account] = (await connector?.connect())?.accounts ?? []
   checkIsMine()
@@ -13,13 +17,24 @@ export async function signOnSolana(wallet: StandardWallet, checkIsMine: () => vo
   if (!account || !signer) throw new Stop('changed')
   checkIsShown(option)
   if (!wallet.chains.includes(option.chain)) throw new Stop('chain')
-  const transaction = await prepare(option.accepted.network, account.address)
-  checkIsMine()
-  show('signing')
-  const [signed] = await signer.signTransaction({ transaction, account, chain: option.chain })
+  const sign = async (step: 'signing' | 'again') => {
+    const transaction = await prepare(option.accepted.network, account.address)
+    checkIsMine()
+    show(step)
+    const since = Date.now()
+    const [signed] = await signer.signTransaction({ transaction, account, chain: option.chain })
+    checkIsMine()
+    return { signed, isLate: Date.now() - since > freshMs }
+  }
+  const first = await sign(isAgain ? 'again' : 'signing')
+  // One that is about to expire would be sent and lost, and the buyer would wait until that is certain. It stays here.
+  const { signed } = first.isLate ? await sign('again') : first
   if (!signed) throw new Stop('failed')
   return paymentHeader(option, { transaction: toBase64(signed.signedTransaction) })
 }
+
+/** A transaction can be included for 150 blocks, about 32 seconds; it takes a few of them to verify and to send it. */
+const freshMs = 25_000
 
 async function prepare(network: string, payer: string): Promise<Uint8Array> {
   const answer = await fetch(`${path}/prepare`, {

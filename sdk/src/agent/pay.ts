@@ -144,15 +144,31 @@ async function payOnce(
   const limits = { max: options.max, assets: options.assets ?? knownAssets }
   const chosen = chooseOffer(checkoutId, asked.required, signers, limits)
   if ('code' in chosen) return refused(chosen)
-  const offer = await makeOffer(url, chosen, options)
-  if ('code' in offer) return refused(offer)
-  if (options.approve && !(await options.approve(offer)))
+  const first = await makeOffer(url, chosen, options)
+  if ('code' in first) return refused(first)
+  const since = Date.now()
+  if (options.approve && !(await options.approve(first)))
     return refused({ code: 'declined', detail: 'The payment was not approved. Nothing was signed.' })
   options.signal?.throwIfAborted()
+  // A signature that has not left this process can move no money, so another may take its place.
+  const signed = isStale(first, since) ? null : await signOffer(first, chosen.signer)
+  const isFresh = signed !== null && !isStale(first, since)
+  const offer = isFresh ? first : await makeOffer(url, chosen, options)
+  if ('code' in offer) return refused(offer)
 
-  const payment = withLife(await signOffer(offer, chosen.signer), offer)
+  const payment = withLife(isFresh ? signed : await signOffer(offer, chosen.signer), offer)
   await kept.set(url, payment)
   return await resume(url, payment, options)
+}
+
+/**
+ * A transaction on Solana can be included for about half a minute. One for which approval and signature took most of that
+ * is prepared anew, with the same terms, once.
+ */
+const freshMs = 25_000
+
+function isStale({ transaction }: Offer, since: number): boolean {
+  return transaction !== null && Date.now() - since > freshMs
 }
 
 /** Nothing was signed. If someone else's payment is in progress, the outcome is pending, with nothing to resume. */
@@ -196,7 +212,7 @@ const reasons: readonly (readonly [ending: string, words: string])[] = [
   ['insufficient_funds', 'The wallet does not hold enough of the token.'],
   ['valid_before', 'The payment window has closed, or this machine’s clock is wrong.'],
   ['valid_after', 'This machine’s clock is wrong.'],
-  ['blockhash_expired', 'The transaction expired before it was submitted.'],
+  ['blockhash_expired', 'Solana gives a signature about half a minute, and this one came too late.'],
   ['evm_signature', 'The signature was not made by the wallet.'],
   [
     'undeployed_smart_wallet',

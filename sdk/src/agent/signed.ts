@@ -7,7 +7,7 @@ import type { Offer } from './offer.ts'
 
 /** The chain's clock may be behind this machine's. */
 const clockMs = 60_000
-/** A Solana transaction lives for 150 blocks: about a minute, and less than this. */
+/** A Solana transaction lives for 150 blocks: about half a minute, and less than this. */
 const transactionMs = 180_000
 
 export function withLife(header: string, offer: Offer): string {

@@ -12,11 +12,22 @@ import {
   setTransactionMessageFeePayer,
   setTransactionMessageLifetimeUsingBlockhash,
 } from '@solana/kit'
+import type { SolanaNetwork } from '../../networks.ts'
 import { computeProgram, findTokenAccount, memoProgram, tokenProgram } from './transfer.ts'
 
 /** A transfer needs about 7,000, and a memo 350 for each of its 66 characters at most; the rest is for guards. */
 const computeUnits = 100_000
-const microLamportsPerUnit = 1n
+/** What a unit costs at first, in millionths of a lamport: in all a hundredth of what the signatures cost. */
+const microLamportsMin = 1_000n
+/** A transaction that no block included pays this many times more the next time it is signed. */
+const raise = 10n
+
+/** The price of a unit after so many transactions for the same purpose were in no block. */
+export function priceUnits({ computeUnitPriceMax }: SolanaNetwork, unlanded: number): bigint {
+  let price = microLamportsMin
+  for (let i = 0; i < unlanded && price < computeUnitPriceMax; i++) price *= raise
+  return price < computeUnitPriceMax ? price : computeUnitPriceMax
+}
 
 /** Builds a payment or a refund in the only accepted form, ready to be signed by who cannot query a node. */
 export async function writeExact(wanted: {
@@ -29,14 +40,17 @@ export async function writeExact(wanted: {
   readonly memo: string
   readonly blockhash: string
   readonly lastValidBlockHeight: bigint
+  /** In millionths of a lamport. */
+  readonly unitPrice: bigint
 }): Promise<Uint8Array> {
-  const { feePayer, payer, mint, decimals, payTo, amount, memo, blockhash, lastValidBlockHeight } = wanted
+  const { feePayer, payer, mint, decimals, payTo, amount, memo, blockhash, lastValidBlockHeight, unitPrice } =
+    wanted
   const lifetime = { blockhash: blockhash as Blockhash, lastValidBlockHeight }
   const instructions = [
     { programAddress: computeProgram, data: Uint8Array.of(2, ...getU32Encoder().encode(computeUnits)) },
     {
       programAddress: computeProgram,
-      data: Uint8Array.of(3, ...getU64Encoder().encode(microLamportsPerUnit)),
+      data: Uint8Array.of(3, ...getU64Encoder().encode(unitPrice)),
     },
     {
       programAddress: tokenProgram,

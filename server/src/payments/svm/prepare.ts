@@ -2,11 +2,15 @@ import type { PaymentRequirements } from '@farthing/sdk'
 import { parseSolanaAddress } from '../../chains/svm/address.ts'
 import { readForPayment, type SvmChain } from '../../chains/svm/chain.ts'
 import { findTokenAccount } from '../../chains/svm/transfer.ts'
-import { writeExact } from '../../chains/svm/write.ts'
+import { priceUnits, writeExact } from '../../chains/svm/write.ts'
+import type { Context } from '../../context.ts'
+import type { Database } from '../../database/db.ts'
 import type { Prepared } from '../rail.ts'
+import { blockhashExpired } from './simulate.ts'
 
 /** Builds the transaction that pays these terms, so that the payer only has to sign it. */
 export async function preparePayment(
+  ctx: Context,
   chain: SvmChain,
   { network, asset, payTo, amount, extra }: PaymentRequirements,
   payer: string,
@@ -19,8 +23,10 @@ export async function preparePayment(
     return { refusal: 'invalid_payload' }
   const { units, ...lifetime } = await readForPayment(chain, await findTokenAccount(payer, asset))
   if (units < BigInt(amount)) return { refusal: 'insufficient_funds' }
+  const unlanded = await countUnlanded(ctx.db, network, extra.memo)
   const transaction = await writeExact({
     ...extra,
+    unitPrice: priceUnits(chain.network, unlanded),
     ...lifetime,
     payer,
     mint: asset,
@@ -29,4 +35,14 @@ export async function preparePayment(
     amount: BigInt(amount),
   })
   return { transaction: Buffer.from(transaction).toString('base64') }
+}
+
+/** How many payments of a checkout were sent and in no block. */
+async function countUnlanded(db: Database, network: string, checkoutId: string): Promise<number> {
+  const [row] = await db.query<{ count: number }>(
+    `select count(*)::integer as count from authorizations
+     where checkout_id = $1 and network = $2 and state = 'dead' and sends > 0 and reason = $3`,
+    [checkoutId, network, blockhashExpired],
+  )
+  return row?.count ?? 0
 }

@@ -41,7 +41,7 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
     providers: chain.rpc.providers.length,
     verifier: {
       ...openSvmVerifier(chain, feePayers, simulate),
-      prepare: (terms, payer) => preparePayment(chain, terms, payer),
+      prepare: (terms, payer) => preparePayment(ctx, chain, terms, payer),
     },
     toTerms: (checkoutId, offer) => nameSettler(network, feePayers, checkoutId, offer),
     reserve: (wanted, headAgeSecondsMax) => reserveReference(ctx, wanted, headAgeSecondsMax),

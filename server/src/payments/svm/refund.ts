@@ -6,7 +6,7 @@ import { readForPayment, type SvmChain } from '../../chains/svm/chain.ts'
 import { decodeTransaction, encodeTransaction, isSignedBy } from '../../chains/svm/message.ts'
 import { findHindrance, type Hindrance } from '../../chains/svm/refund-accounts.ts'
 import { findTokenAccount, readExact } from '../../chains/svm/transfer.ts'
-import { writeExact } from '../../chains/svm/write.ts'
+import { priceUnits, writeExact } from '../../chains/svm/write.ts'
 import type { Context } from '../../context.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import { invalid, Problem } from '../../problems.ts'
@@ -158,6 +158,7 @@ async function makeMessage(parts: Parts, order: RefundOrder, nonce: string) {
     payTo: recipient,
     amount,
     memo: nonce,
+    unitPrice: priceUnits(chain.network, 0),
   })
   const { reason, validBefore } = await simulateBytes(parts, bytes, 0n)
   if (reason === blockhashExpired)

@@ -81,6 +81,46 @@ test('a payer who declines, has too little, or whose wallet is on another cluste
   assert.equal(await shop.received(), before)
 })
 
+/** From now on, this many payments reach the server when their blockhash has run out. */
+function delay(times: number): void {
+  let left = times
+  shop.chain.meddle(({ method }) => {
+    if (method === 'simulateTransaction' && left-- > 0) shop.chain.mine(160)
+    return null
+  })
+}
+
+test('a buyer whose signature came too late is told so and asked again, and pays once', async () => {
+  const signer = await shop.chain.payer(2_000_000n)
+  const { openCheckout, signed } = await openPage(browser, shop, { standardWallets: [{ signer }] })
+  const id = await shop.create('1.00')
+  const page = await openCheckout(id)
+  await page.evaluate(`globalThis.seen = []
+    new MutationObserver(() => seen.push(document.querySelector('[data-state]:not([hidden])')?.dataset.state))
+      .observe(document.body, { subtree: true, attributes: true })`)
+  delay(1)
+  await payWith(page).click()
+  await received(page)
+  assert.equal(signed.length, 2)
+  assert((await page.evaluate<string[]>('seen')).includes('again'))
+  assert.equal(await shop.chain.balance(signer.address, shop.chain.mint), 1_000_000n)
+})
+
+test('a buyer who is always too late is asked three times, learns why, and is not charged', async () => {
+  const signer = await shop.chain.payer(2_000_000n)
+  const { openCheckout, signed } = await openPage(browser, shop, { standardWallets: [{ signer }] })
+  const id = await shop.create('1.00')
+  const page = await openCheckout(id)
+  delay(3)
+  await payWith(page).click()
+  await state(page, 'expired').waitFor()
+  assert.equal(signed.length, 3)
+  assert.equal((await shop.read(id)).status, 'OPEN')
+  assert.equal(await shop.chain.balance(signer.address, shop.chain.mint), 2_000_000n)
+  await payWith(page).click()
+  await received(page)
+})
+
 test('an EVM wallet is not offered if the store accepts only Solana', async () => {
   const signer = await shop.chain.payer()
   const { openCheckout } = await openPage(browser, shop, {

@@ -91,6 +91,10 @@ export const german: Language = {
         title: 'Unterschreiben Sie in Ihrer Wallet',
         text: 'Prüfen Sie, ob Ihre Wallet denselben Betrag und dieselbe Adresse zeigt, und unterschreiben Sie.',
       },
+      again: {
+        title: 'Bitte unterschreiben Sie noch einmal',
+        text: 'Eine Unterschrift gilt auf Solana etwa eine halbe Minute, und diese kam zu spät. Es wurde nichts gezahlt. Ihre Wallet fragt noch einmal.',
+      },
       settling: {
         title: 'Ihre Zahlung wird abgeschlossen',
         text: 'Das dauert einige Sekunden. Sie müssen nichts weiter unterschreiben.',
@@ -110,6 +114,10 @@ export const german: Language = {
       smart: {
         title: 'Ihre Wallet kann diese Zahlung nicht unterschreiben',
         text: 'Sie unterstützt diese Art von Unterschrift nicht. Es wurde nichts gezahlt. Sie können mit einer gewöhnlichen Überweisung zahlen: Wählen Sie „Börse oder andere Wallet“.',
+      },
+      expired: {
+        title: 'Die Zeit zum Unterschreiben ist abgelaufen',
+        text: 'Eine Unterschrift gilt auf Solana etwa eine halbe Minute. Es wurde nichts gezahlt. Wählen Sie Ihre Wallet noch einmal, und unterschreiben Sie bald, nachdem sie fragt.',
       },
       undeployed: {
         title: 'Ihre Smart Wallet ist auf {network} noch nicht aktiv',

@@ -86,6 +86,10 @@ export const english = {
         title: 'Sign in your wallet',
         text: 'Check that your wallet shows the same amount and address, then sign.',
       },
+      again: {
+        title: 'Please sign once more',
+        text: 'Solana gives a signature about half a minute, and this one came too late. Nothing was paid. Your wallet is asking again.',
+      },
       settling: {
         title: 'Completing your payment',
         text: 'This takes a few seconds. You don’t need to sign anything else.',
@@ -105,6 +109,10 @@ export const english = {
       smart: {
         title: 'Your wallet can’t sign this payment',
         text: 'It doesn’t support this kind of signature. Nothing was paid. You can pay by an ordinary transfer: choose “Exchange or other wallet”.',
+      },
+      expired: {
+        title: 'The time to sign ran out',
+        text: 'Solana gives a signature about half a minute. Nothing was paid. Choose your wallet again, and sign soon after it asks.',
       },
       undeployed: {
         title: 'Your smart wallet isn’t active on {network} yet',

@@ -88,6 +88,10 @@ export const spanish: Language = {
         title: 'Firme en su cartera',
         text: 'Compruebe que su cartera muestra el mismo importe y la misma dirección, y firme.',
       },
+      again: {
+        title: 'Firme otra vez, por favor',
+        text: 'En Solana una firma vale cerca de medio minuto, y esta llegó tarde. No se ha pagado nada. Su cartera vuelve a preguntar.',
+      },
       settling: {
         title: 'Completando su pago',
         text: 'Tarda unos segundos. No tiene que firmar nada más.',
@@ -107,6 +111,10 @@ export const spanish: Language = {
       smart: {
         title: 'Su cartera no puede firmar este pago',
         text: 'No admite este tipo de firma. No se ha pagado nada. Puede pagar con una transferencia normal: elija «Exchange u otra cartera».',
+      },
+      expired: {
+        title: 'Se acabó el tiempo para firmar',
+        text: 'En Solana una firma vale cerca de medio minuto. No se ha pagado nada. Elija su cartera de nuevo y firme poco después de que pregunte.',
       },
       undeployed: {
         title: 'Su cartera inteligente aún no está activa en {network}',

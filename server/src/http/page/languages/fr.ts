@@ -88,6 +88,10 @@ export const french: Language = {
         title: 'Signez dans votre portefeuille',
         text: 'Vérifiez que votre portefeuille affiche le même montant et la même adresse, puis signez.',
       },
+      again: {
+        title: 'Signez encore une fois',
+        text: 'Sur Solana, une signature vaut environ une demi-minute, et celle-ci est arrivée trop tard. Rien n’a été payé. Votre portefeuille vous le redemande.',
+      },
       settling: {
         title: 'Votre paiement est en cours',
         text: 'Cela prend quelques secondes. Vous n’avez rien d’autre à signer.',
@@ -107,6 +111,10 @@ export const french: Language = {
       smart: {
         title: 'Votre portefeuille ne peut pas signer ce paiement',
         text: 'Il ne prend pas en charge ce type de signature. Rien n’a été payé. Vous pouvez payer par un virement ordinaire : choisissez « Plateforme ou autre portefeuille ».',
+      },
+      expired: {
+        title: 'Le temps pour signer est écoulé',
+        text: 'Sur Solana, une signature vaut environ une demi-minute. Rien n’a été payé. Choisissez de nouveau votre portefeuille et signez peu après sa demande.',
       },
       undeployed: {
         title: 'Votre portefeuille intelligent n’est pas encore actif sur {network}',

@@ -71,6 +71,10 @@ export const chinese: Language = {
       connecting: { title: '正在连接', text: '请在钱包中允许连接。' },
       switching: { title: '切换网络', text: '您的钱包在另一个网络上。请允许它切换到 {network}。' },
       signing: { title: '请在钱包中签名', text: '请核对钱包显示的金额和地址是否一致，然后签名。' },
+      again: {
+        title: '请再签名一次',
+        text: 'Solana 上的签名有效期约半分钟，此次签名已过期。未扣款。您的钱包会再次请求签名。',
+      },
       settling: { title: '正在完成您的付款', text: '需要几秒钟，无需再次签名。' },
       rejected: { title: '未扣款', text: '您在钱包中拒绝了请求。可以重试。' },
       pending: { title: '您的钱包正在等待您', text: '钱包中已有一个待处理的请求。请打开钱包处理后再试。' },
@@ -81,6 +85,10 @@ export const chinese: Language = {
       smart: {
         title: '您的钱包无法签署此付款',
         text: '它不支持这种签名。未扣款。您可以用普通转账付款：请选择“交易所或其他钱包”。',
+      },
+      expired: {
+        title: '签名时间已过',
+        text: 'Solana 上的签名有效期约半分钟。未扣款。请重新选择钱包，并在钱包请求后尽快签名。',
       },
       undeployed: {
         title: '您的智能钱包尚未在 {network} 上启用',
