@@ -25,6 +25,7 @@ import { type Deployment, mountOperator } from './operator/routes.ts'
 import { mountPayment } from './payment/routes.ts'
 import { mountPayments } from './payments/routes.ts'
 import { mountRefunds } from './refunds/routes.ts'
+import { storeRoutes } from './screen.ts'
 import { openConsoleShares } from './shares.ts'
 import { mountSignIn } from './sign-in/routes.ts'
 import { mountStart } from './start/routes.ts'
@@ -43,10 +44,11 @@ const attemptsPerMinute = 30
  * from our own page, the form's token, and a session unless its route says that it is open; the hooks here see to that
  * for every route.
  *
- * A screen is a folder: routes.ts reads and acts, view.ts renders. A route begins with openScreen(), which has all that
- * belongs to the request: the store's own context, texts, locale, rights, form fields, and the ways to act, to confirm
- * and to answer. Outside of a store it begins with openPage(), which has the part that needs no store. It changes things through the verbs that the API uses. parts.ts has what screens are made of, texts/
- * one file per language, formats.ts times, money and addresses, frame/ what surrounds a screen and the list of screens.
+ * A screen is a folder: routes.ts reads and acts, view.ts renders. A handler gets a Screen, which has all that belongs to
+ * the request: the store's own context, texts, locale, rights, form fields, and the ways to act, to confirm and to answer.
+ * Outside of a store it gets a Page, the part that needs no store. Handlers change things through the verbs that the API
+ * uses. parts.ts has what screens are made of, texts/ one file per language, formats.ts times, money and addresses, frame/
+ * what surrounds a screen and the list of screens.
  */
 export function buildConsole(ctx: Context, health: Health, deployment: Deployment): FastifyInstance {
   const app = openServer(ctx, health, ctx.config.consoleUrl)
@@ -95,22 +97,23 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
         .header('location', first ? startOf(first) : '/account')
         .send()
     })
+    const store = storeRoutes(scope, ctx)
     mountSignIn(scope, ctx, identities)
     mountAccount(scope, ctx, identities?.provider ?? null)
-    mountInbox(scope, ctx)
-    mountActivity(scope, ctx)
-    mountDevelopers(scope, ctx)
-    mountHome(scope, ctx)
+    mountInbox(store, ctx)
+    mountActivity(store, ctx)
+    mountDevelopers(store, ctx)
+    mountHome(store, ctx)
     mountLive(scope, ctx)
     mountBranding(scope, ctx)
-    mountNew(scope, ctx)
-    mountPayment(scope, ctx)
-    mountPayments(scope, ctx)
-    mountRefunds(scope, ctx)
-    mountStart(scope, ctx)
+    mountNew(store, ctx)
+    mountPayment(store, ctx)
+    mountPayments(store, ctx)
+    mountRefunds(store, ctx)
+    mountStart(store, ctx)
     mountOperator(scope, ctx, deployment)
-    mountTeam(scope, ctx)
-    mountWallets(scope, ctx)
+    mountTeam(store, ctx)
+    mountWallets(store, ctx)
   })
   return app
 }

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../../members/refusal.ts'
 import type { Mistake } from '../../problems.ts'
 import { checkEmail, checkText } from '../../stores/check-text.ts'
-import { languageOf } from './texts/choose.ts'
+import type { Texts } from './texts/choose.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -30,33 +30,26 @@ export function touchOf(fields: Fields): unknown {
 /** The longest name of a person or a passkey, in bytes. */
 const nameBytesMax = 100
 
-/** A name as people may write it. */
-export function readName(request: FastifyRequest, name: string): string {
-  const text = textOf(fieldsOf(request), name)
-  refuse(request, name, checkText(name, text, nameBytesMax))
-  return text
-}
+/** A form that was sent, and the language to say in what is wrong with it. */
+type Form = { readonly field: (name: string) => string; readonly texts: Texts }
 
-/** A text as people may write it; `label` is what the form calls it. */
-export function readText(request: FastifyRequest, name: string, label: string): string {
-  const text = textOf(fieldsOf(request), name)
-  refuse(request, label, checkText(name, text, nameBytesMax))
+/** A name as people may write it. `label` is what the form calls it. */
+export function readName({ field, texts }: Form, name: string, label = texts.team.name): string {
+  const text = field(name)
+  refuse(texts, label, checkText(name, text, nameBytesMax))
   return text
 }
 
 /** An address, or null if none was entered. */
-export function readEmail(request: FastifyRequest): string | null {
-  const text = textOf(fieldsOf(request), 'email')
+export function readEmail({ field, texts }: Form): string | null {
+  const text = field('email')
   if (text === '') return null
-  refuse(request, text, checkEmail('email', text))
+  refuse(texts, text, checkEmail('email', text))
   return text
 }
 
-/** Says what is wrong in the language of the page. */
-function refuse(request: FastifyRequest, label: string, mistakes: readonly Mistake[]): void {
-  const [mistake] = mistakes
+function refuse(texts: Texts, label: string, [mistake]: readonly Mistake[]): void {
   if (!mistake) return
-  const { mistakes: sentences, team } = languageOf(request).texts
-  const why = sentences[mistake.code as keyof typeof sentences]
-  throw new Refusal('invalid', { detail: `${label === 'name' ? team.name : label}: ${why}` })
+  const why = texts.mistakes[mistake.code as keyof Texts['mistakes']]
+  throw new Refusal('invalid', { detail: `${label}: ${why}` })
 }

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { unitsToText } from '../../money.ts'
 import { readPreferences } from '../page/accept.ts'
 import { type Html, html } from '../page/html.ts'
+import { describeOption } from '../page/parts/summary.ts'
 import { languageOf, type Texts } from './texts/choose.ts'
 
 /** How the member who reads a screen writes numbers and dates, and the zone of the store whose screen it is. */
@@ -101,6 +102,16 @@ export function showUnits(locale: Locale, units: bigint, decimals: number, symbo
   })
   // As text, so that no digit is lost to a float.
   return `${number.format(text as unknown as number)} ${symbol}`
+}
+
+/** An amount of the token that something was paid in. */
+export function showTokens(
+  locale: Locale,
+  paid: { readonly network: string; readonly asset: string },
+  units: bigint | string,
+): string {
+  const { symbol, decimals } = describeOption(paid)
+  return showUnits(locale, BigInt(units), decimals, symbol)
 }
 
 export function showCount({ tag }: Locale, count: number | bigint): string {

@@ -1,7 +1,8 @@
 import type { FastifyReply } from 'fastify'
+import type { NewInvitation } from '../../members/invite.ts'
 import { networks } from '../../networks.ts'
-import { type Html, html } from '../page/html.ts'
-import { showShort } from './formats.ts'
+import { fill, type Html, html } from '../page/html.ts'
+import { showMinute, showShort } from './formats.ts'
 import type { Page } from './screen.ts'
 import type { Texts } from './texts/choose.ts'
 
@@ -213,5 +214,27 @@ export function sendSecret(
 <code class="link" tabindex="0">${secret}</code>
 <form><button type="button" data-copy="${secret}" data-done="${texts.frame.copied}">${copy}</button></form>
 <p><a href="${back.href}">${back.text}</a></p>`,
+  })
+}
+
+type LinkTexts = Readonly<Record<'title' | 'heading' | 'about' | 'mailed' | 'copy' | 'back', string>>
+
+/** The page with the link of an invitation. `purpose` says what it is for; `href` is where to go on. */
+export function sendInvitation(
+  page: Page,
+  { link, invitation: { name, email, expiresAt }, isMailed }: NewInvitation,
+  texts: LinkTexts,
+  href: string,
+  purpose = '',
+): Promise<FastifyReply> {
+  const { title, heading, about, mailed, copy, back } = texts
+  const until = fill(about, { time: showMinute(page.locale, expiresAt) })
+  return sendSecret(page, {
+    title,
+    heading: fill(heading, { name }),
+    about: html`${purpose} ${until}${isMailed && html` ${fill(mailed, { email: email ?? '' })}`}`,
+    secret: link,
+    copy,
+    back: { href, text: back },
   })
 }

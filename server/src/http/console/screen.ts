@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Actor } from '@farthing/sdk'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
 import type { Context } from '../../context.ts'
 import type { StoreId } from '../../ids.ts'
-import { type Acting, actAs, actWithTouch } from '../../members/act.ts'
+import { type Acting, actAs, actingAs, actWithTouch } from '../../members/act.ts'
+import { actorOfSession } from '../../members/announce.ts'
 import type { Subject } from '../../members/challenge.ts'
 import { type Action, readTouch, type Touch } from '../../members/confirm.ts'
 import type { Membership, Session } from '../../members/member.ts'
@@ -26,8 +28,8 @@ export type Page = {
   readonly texts: Texts
   readonly locale: Locale
   readonly now: Date
-  /** What every form that posts has in it. */
-  readonly formField: Html
+  /** What every form that posts has in it: its token and, in a store, the store, which a touch names too. */
+  readonly formFields: Html
   /** A part of the path that the route names. */
   readonly part: (name: string) => string
   /** A value of the address, empty if it has none or is longer than anything that we look for. */
@@ -48,8 +50,9 @@ export type Screen = Page & {
   readonly session: Session
   readonly store: Membership
   readonly storeId: StoreId
-  /** The form token with the store, for a form that a touch confirms: the confirmation names the store. */
-  readonly storeFields: Html
+  readonly actor: Actor
+  /** For changes: nothing is committed once the member has lost the route's right, or the session has ended. */
+  readonly memberCtx: Context
   /** Whether the member's role includes something. */
   readonly may: (right: Right) => boolean
   /** Does something with the route's right, which is asked for again in its transaction. */
@@ -72,7 +75,7 @@ export function openPage(ctx: Context, request: FastifyRequest, reply: FastifyRe
     texts: textsOf(request),
     locale: localeOf(request),
     now: ctx.now(),
-    formField: formField(giveFormToken(ctx, request, reply)),
+    formFields: formField(giveFormToken(ctx, request, reply)),
     part: (name) => (request.params as Readonly<Record<string, string>>)[name] ?? '',
     asked(name) {
       const value = (request.query as Readonly<Record<string, unknown>>)[name]
@@ -85,7 +88,37 @@ export function openPage(ctx: Context, request: FastifyRequest, reply: FastifyRe
   }
 }
 
-export function openScreen(outer: Context, request: FastifyRequest, reply: FastifyReply): Screen {
+/** Adds routes to the screens of a store. Paths are below `/stores/…`, and `right` is what the member's role must include. */
+export type StoreRoutes = ReturnType<typeof storeRoutes>
+
+export function storeRoutes(scope: FastifyInstance, ctx: Context) {
+  const add =
+    (method: 'GET' | 'POST') =>
+    (path: string, right: Right, handle: (screen: Screen) => unknown, options: RouteShorthandOptions = {}) =>
+      scope.route({
+        ...options,
+        method,
+        url: `/stores/:storeId${path}`,
+        config: { right },
+        handler: async (request, reply) => await handle(openScreen(ctx, request, reply)),
+      })
+  return { get: add('GET'), post: add('POST') }
+}
+
+/** Adds routes to the pages that belong to no store. */
+export type PageRoutes = ReturnType<typeof pageRoutes>
+
+export function pageRoutes(scope: FastifyInstance, ctx: Context) {
+  const add = (method: 'GET' | 'POST') => (path: string, handle: (page: Page) => unknown) =>
+    scope.route({
+      method,
+      url: path,
+      handler: async (request, reply) => await handle(openPage(ctx, request, reply)),
+    })
+  return { get: add('GET'), post: add('POST') }
+}
+
+function openScreen(outer: Context, request: FastifyRequest, reply: FastifyReply): Screen {
   const [store, session] = [storeOf(request), sessionOf(request)]
   const { storeId } = store
   const { right } = request.routeOptions.config
@@ -95,7 +128,9 @@ export function openScreen(outer: Context, request: FastifyRequest, reply: Fasti
   return {
     ...page,
     ...{ ctx, session, store, storeId },
-    storeFields: html`${page.formField}<input type="hidden" name="storeId" value="${storeId}">`,
+    actor: actorOfSession(session),
+    memberCtx: actingAs(ctx, storeId, session, right),
+    formFields: html`${page.formFields}<input type="hidden" name="storeId" value="${storeId}">`,
     may: (wanted) => mayAct(store.role, wanted),
     act: (work) => actAs(ctx, storeId, session, right, work),
     actWith: (touch, action, values, work) =>

@@ -1,9 +1,7 @@
-import assert from 'node:assert/strict'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { scopeToStore } from '../../database/scope.ts'
 import type { StoreId } from '../../ids.ts'
-import { actingAs } from '../../members/act.ts'
 import type { Membership, Session } from '../../members/member.ts'
 import { Refusal } from '../../members/refusal.ts'
 import { type Right, requireRight } from '../../members/rights.ts'
@@ -106,14 +104,6 @@ export function sessionOf({ visitor }: FastifyRequest): Session {
 /** For one store's screens: in a deployment with roles, PostgreSQL shows them no other store's rows. */
 export function forStore(ctx: Context, storeId: StoreId): Context {
   return { ...ctx, db: scopeToStore(ctx.db, storeId) }
-}
-
-/** To change one store with: nothing is committed once the member has lost the route's right, or the session has ended. */
-export function forMember(ctx: Context, request: FastifyRequest): Context {
-  const { storeId } = storeOf(request)
-  const { right } = request.routeOptions.config
-  assert(right, 'a route with a store has a right')
-  return actingAs(forStore(ctx, storeId), storeId, sessionOf(request), right)
 }
 
 /** The store of a request to a route that names one, with the member's role in it. */

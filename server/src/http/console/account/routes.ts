@@ -11,7 +11,7 @@ import { listPasskeys } from '../../../members/rows.ts'
 import { endSession, listSessions } from '../../../members/session.ts'
 import { listMuted, muteAlerts } from '../../../members/silence.ts'
 import { fieldsOf, readName } from '../fields.ts'
-import { openPage } from '../screen.ts'
+import { pageRoutes } from '../screen.ts'
 import { clearSession, sessionOf } from '../visitor.ts'
 import { renderAccount } from './view.ts'
 
@@ -22,8 +22,9 @@ const valueLengthMax = 2_048
 
 /** The member's own page: stores, passkeys, sessions. And the challenges for everything that takes a touch. */
 export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Provider | null): void {
-  scope.get('/account', async (request, reply) => {
-    const page = openPage(ctx, request, reply)
+  const { get, post } = pageRoutes(scope, ctx)
+  get('/account', async (page) => {
+    const { request } = page
     const { id: sessionId, member } = sessionOf(request)
     const [muted, passkeys, sessions, isConnected] = await Promise.all([
       listMuted(ctx.db, member.id),
@@ -51,21 +52,18 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
     return { options: await openPasskey(ctx, sessionOf(request)) }
   })
 
-  scope.post('/passkeys', async (request, reply) => {
-    const { touch } = openPage(ctx, request, reply)
-    const name = readName(request, 'name')
-    await addPasskey(ctx, await touch(), fieldsOf(request).answer, name, ctx.now())
+  post('/passkeys', async (page) => {
+    const name = readName(page, 'name')
+    await addPasskey(ctx, await page.touch(), fieldsOf(page.request).answer, name, ctx.now())
     return { to: '/account' }
   })
 
-  scope.post('/passkeys/remove', async (request, reply) => {
-    const { touch, field, go } = openPage(ctx, request, reply)
+  post('/passkeys/remove', async ({ touch, field, go }) => {
     await removePasskey(ctx, await touch(), field('passkeyId'), ctx.now())
     return go('/account')
   })
 
-  scope.post('/account/alerts', async (request, reply) => {
-    const { touch, field, go } = openPage(ctx, request, reply)
+  post('/account/alerts', async ({ request, touch, field, go }) => {
     const store = request.visitor.stores.find(({ storeId }) => storeId === field('storeId'))
     if (store?.role !== 'owner') throw new Refusal('not_found')
     const wanted = alertKinds.filter((kind) => field(kind) === 'yes')
@@ -73,8 +71,7 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
     return go('/account')
   })
 
-  scope.post('/sessions/end', async (request, reply) => {
-    const { field, go } = openPage(ctx, request, reply)
+  post('/sessions/end', async ({ request, reply, field, go }) => {
     const session = sessionOf(request)
     await endSession(ctx, session, field('sessionId'))
     if (field('sessionId') === session.id) clearSession(ctx, reply)

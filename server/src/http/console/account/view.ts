@@ -42,21 +42,21 @@ ${mailed && stores.map((each) => renderAlerts(page, each, mailed.get(each.storeI
 
 function renderPasskey(page: Page, passkey: Passkey, isRemovable: boolean): Html {
   const { id, name, createdAt, lastUsedAt } = passkey
-  const { formField, locale } = page
+  const { formFields, locale } = page
   const texts = page.texts.account
   const made = showMinute(locale, createdAt)
   const life = lastUsedAt
     ? fill(texts.madeAndUsed, { made, used: showMinute(locale, lastUsedAt) })
     : fill(texts.made, { made })
-  const remove = html`<form method="post" action="/passkeys/remove" data-confirm="passkey.remove">${formField}
+  const remove = html`<form method="post" action="/passkeys/remove" data-confirm="passkey.remove">${formFields}
 ${renderHidden('passkeyId', id)}<button class="quiet">${texts.remove}</button></form>`
   return html`<li><p>${name}<small>${life}</small></p>${isRemovable && remove}</li>`
 }
 
-function renderProvider({ formField, texts }: Page, host: string, isConnected: boolean): Html {
+function renderProvider({ formFields, texts }: Page, host: string, isConnected: boolean): Html {
   const { provider, connected, notConnected, connect, disconnect } = texts.account
   const form = isConnected
-    ? html`<form method="post" action="/oidc/disconnect" data-confirm="identity.remove">${formField}
+    ? html`<form method="post" action="/oidc/disconnect" data-confirm="identity.remove">${formFields}
 <button class="quiet">${disconnect}</button></form>`
     : html`<form data-passkey="connect"><button class="quiet">${connect}</button></form>`
   return html`<h2>${provider}</h2>
@@ -69,20 +69,20 @@ function renderAlerts(page: Page, store: Membership, muted: readonly string[] | 
   const texts = page.texts.account
   const boxes = alertKinds.map((kind) => renderCheck(kind, texts.alerts[kind], !muted.includes(kind)))
   return html`<section class="pane"><h2>${fill(texts.mails, { store: store.storeName })}</h2>
-<form class="fields" method="post" action="/account/alerts" data-confirm="alerts.choose">${page.formField}
+<form class="fields" method="post" action="/account/alerts" data-confirm="alerts.choose">${page.formFields}
 ${renderHidden('storeId', store.storeId)}${boxes}
 <div><button class="quiet">${texts.saveMails}</button></div></form></section>`
 }
 
 function renderSession(page: Page, session: ListedSession, isThis: boolean): Html {
-  const { formField, locale } = page
+  const { formFields, locale } = page
   const texts = page.texts.account
   const { id, browser, address, createdAt, seenAt, uses } = session
   const [since, seen] = [showMinute(locale, createdAt), showMinute(locale, seenAt)]
   const elsewhere = uses.filter((use) => use.browser !== browser || use.address !== address)
   const name = html`${describeBrowser(browser, page.texts)}${isThis && html` <strong>${texts.here}</strong>`}`
   const life = html`<small>${fill(texts.session, { address, since, seen })}</small>`
-  const end = html`<form method="post" action="/sessions/end">${formField}${renderHidden('sessionId', id)}
+  const end = html`<form method="post" action="/sessions/end">${formFields}${renderHidden('sessionId', id)}
 <button class="quiet">${texts.end}</button></form>`
   return html`<li><p>${name}${life}${elsewhere.map((use) => renderUse(page, use))}</p>${!isThis && end}</li>`
 }

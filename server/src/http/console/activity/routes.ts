@@ -1,10 +1,9 @@
-import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { lookBack } from '../../../events/read.ts'
 import { listStoreMembers } from '../../../members/rows.ts'
 import { pageKeys } from '../../../stores/api-keys.ts'
 import { readNumber } from '../developers/routes.ts'
-import { openScreen, type Screen } from '../screen.ts'
+import type { Screen, StoreRoutes } from '../screen.ts'
 import { type Group, kinds, perPage, renderActivity } from './view.ts'
 
 /** As many as a store can have in use. Older ones can be asked for by their id in the address. */
@@ -14,9 +13,8 @@ const keysShown = 100
  * The audit log: what members, keys and operators did, in words. It is the event log, of which most is about checkouts;
  * a page looks through a bounded stretch of it (see `lookBack`) and says how to go on.
  */
-export function mountActivity(scope: FastifyInstance, ctx: Context): void {
-  scope.get('/stores/:storeId/activity', { config: { right: 'activity:read' } }, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+export function mountActivity({ get }: StoreRoutes, ctx: Context): void {
+  get('/activity', 'activity:read', async (screen) => {
     const actor = screen.asked('actor').replaceAll('\0', '')
     const kind = kinds.find((each) => each === screen.asked('kind')) ?? ''
     const to = readNumber(screen.asked('to'))

@@ -11,13 +11,13 @@ import { html } from '../../page/html.ts'
 import { chooseLanguage } from '../../page/languages/choose.ts'
 import { fieldsOf } from '../fields.ts'
 import { renderApiLine } from '../parts.ts'
-import { openScreen, type Screen } from '../screen.ts'
+import { type Screen, storeRoutes } from '../screen.ts'
 import { hasText, languageOf } from '../texts/choose.ts'
 import { type PreviewState, previewStates, renderPreview } from './preview.ts'
 import { type BrandingFault, renderBranding } from './view.ts'
 
-const path = '/stores/:storeId/branding'
-const read = { config: { right: 'branding:read' } } as const
+const path = '/branding'
+const read = 'branding:read'
 /** A photo from a phone is larger, and is told so; a logo that is too large by mistake still arrives and is told so too. */
 const uploadBytesMax = 262_144
 /** More fields than any form of ours has. */
@@ -27,28 +27,29 @@ const partsMax = 20
 export function mountBranding(outer: FastifyInstance, ctx: Context): void {
   // Only here may a form carry a file.
   void outer.register(async (scope) => {
+    const { get, post } = storeRoutes(scope, ctx)
     scope.addContentTypeParser(
       'multipart/form-data',
       { parseAs: 'buffer', bodyLimit: uploadBytesMax },
       async (request: FastifyRequest, body: Buffer) => await readForm(request, body),
     )
 
-    scope.get(path, read, (request, reply) => send(openScreen(ctx, request, reply), null, null))
+    get(path, read, (screen) => send(screen, null, null))
 
-    scope.get(`${path}/preview`, read, async (request, reply) => {
-      const store = await readOwn(openScreen(ctx, request, reply))
+    get(`${path}/preview`, read, async (screen) => {
+      const { request, reply } = screen
+      const store = await readOwn(screen)
       const language = chooseLanguage(languageOf(request).tag, undefined)
       const { headers, text } = renderPreview(ctx, store, stateOf(request), language, ctx.now())
       return reply.headers({ ...headers, 'cross-origin-resource-policy': 'same-origin' }).send(text)
     })
 
-    scope.post(
+    post(
       path,
-      { config: { right: 'branding:write' }, errorHandler: tooLarge },
-      async (request, reply) => {
-        const screen = openScreen(ctx, request, reply)
+      'branding:write',
+      async (screen) => {
         const { storeId } = screen
-        const { logo } = fieldsOf(request)
+        const { logo } = fieldsOf(screen.request)
         const image = Buffer.isBuffer(logo) && logo.length > 0 ? readLogo(logo) : null
         const change = changeOf(screen)
         if (image && 'fault' in image) return await send(screen, change, image.fault)
@@ -66,6 +67,7 @@ export function mountBranding(outer: FastifyInstance, ctx: Context): void {
         }
         return screen.go('/branding?said=saved')
       },
+      { errorHandler: tooLarge },
     )
   })
 }

@@ -35,7 +35,7 @@ ${isSaved && html`<p class="note good" role="status">${texts.saved}</p>`}
 ${fault && html`<p class="note" id="fault" role="alert">${texts.faults[fault]}</p>`}
 <div class="split even"><section class="pane">${!mayWrite && html`<p class="soft">${texts.mayNot}</p>`}
 <form method="post" action="${screen.base}/branding" enctype="multipart/form-data">
-<fieldset class="fields"${!mayWrite && html` disabled`}>${screen.formField}
+<fieldset class="fields"${!mayWrite && html` disabled`}>${screen.formFields}
 ${renderFields(screen, branding)}
 ${mayWrite && html`<div><button>${texts.save}</button></div>`}</fieldset></form></section>
 ${renderPreviews(screen, branding)}</div>`

@@ -1,5 +1,4 @@
 import type { CreateApiKey, KeyPreset, Scope } from '@farthing/sdk'
-import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { eventToWire, lookBack } from '../../../events/read.ts'
 import { readEvent, readLogEnd } from '../../../events/rows.ts'
@@ -11,8 +10,9 @@ import { mayMakeKeys } from '../../../members/rights.ts'
 import { findCheckoutOf } from '../../../payments/credits/store-payments.ts'
 import { createKey, isKeyId, pageKeys, revokeKey } from '../../../stores/api-keys.ts'
 import { presetNames, scopes, subjects } from '../../../stores/scopes.ts'
+import { cutPage } from '../../route.ts'
 import { sendSecret } from '../parts.ts'
-import { inWords, openScreen, type Screen } from '../screen.ts'
+import { inWords, type Screen, type StoreRoutes } from '../screen.ts'
 import { backOf } from './tabs.ts'
 import {
   eventsPerPage,
@@ -27,15 +27,14 @@ import {
 import { mountWebhooks } from './webhooks/routes.ts'
 import { endpointsMax, waitingMax } from './webhooks/view.ts'
 
-const path = '/stores/:storeId/developers'
-const read = { config: { right: 'developers:read' } } as const
-const write = { config: { right: 'keys:write' } } as const
+const path = '/developers'
+const read = 'developers:read'
+const write = 'keys:write'
 const latestDeliveries = 5
 
 /** What a developer needs to connect a shop: its keys, where its events go, and whether they arrive. */
-export function mountDevelopers(scope: FastifyInstance, ctx: Context): void {
-  scope.get(path, read, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+export function mountDevelopers(store: StoreRoutes, ctx: Context): void {
+  store.get(path, read, async (screen) => {
     const { storeId, ctx: mine } = screen
     const cursor = isKeyId(screen.asked('keys')) ? screen.asked('keys') : null
     const [found, { data: endpoints }, backlogs] = await Promise.all([
@@ -43,8 +42,7 @@ export function mountDevelopers(scope: FastifyInstance, ctx: Context): void {
       listEndpoints(mine, storeId, { cursor: null, limit: endpointsMax }),
       listBacklogs(mine.db, storeId, waitingMax + 1),
     ])
-    const keys = found.slice(0, keysPerPage)
-    const next = found.length > keysPerPage ? (keys.at(-1)?.id ?? null) : null
+    const { data: keys, nextCursor: next } = cutPage(found, keysPerPage)
     const ids = endpoints.map(({ id }) => id)
     const { deliveries } = await readRecent(mine, storeId, ids, {
       ...{ state: null, type: null, before: null, limit: latestDeliveries },
@@ -57,22 +55,20 @@ export function mountDevelopers(scope: FastifyInstance, ctx: Context): void {
     })
   })
 
-  mountKeys(scope, ctx)
-  mountWebhooks(scope, ctx)
-  mountEvents(scope, ctx)
+  mountKeys(store, ctx)
+  mountWebhooks(store, ctx)
+  mountEvents(store, ctx)
 }
 
 /** Making and revoking keys, each by a touch. */
-function mountKeys(scope: FastifyInstance, ctx: Context): void {
-  scope.get(`${path}/keys/new`, write, (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+function mountKeys({ get, post }: StoreRoutes, ctx: Context): void {
+  get(`${path}/keys/new`, write, (screen) => {
     if (!mayMake(screen)) throw new Refusal('role')
     const title = screen.texts.developers.newKey
     return screen.send({ screen: 'developers', title, main: renderNewKey(screen) })
   })
 
-  scope.post(`${path}/keys`, write, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  post(`${path}/keys`, write, async (screen) => {
     const { storeId, store, field } = screen
     const texts = screen.texts.developers
     const names = ['label', 'preset', 'addresses', ...subjects]
@@ -89,8 +85,7 @@ function mountKeys(scope: FastifyInstance, ctx: Context): void {
     return sendSecret(screen, { title, about, copy, secret: text, back: backOf(screen) })
   })
 
-  scope.post(`${path}/keys/revoke`, write, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  post(`${path}/keys/revoke`, write, async (screen) => {
     const keyId = screen.field('keyId')
     const touch = await screen.touch()
     await inWords(screen.texts.developers.problems, () =>
@@ -116,9 +111,8 @@ function readKey({ texts }: Screen, values: Readonly<Record<string, string>>): C
 }
 
 /** The event log, newest first. */
-function mountEvents(scope: FastifyInstance, ctx: Context): void {
-  scope.get(`${path}/events`, read, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+function mountEvents({ get }: StoreRoutes, _ctx: Context): void {
+  get(`${path}/events`, read, async (screen) => {
     const type = typeChoices.find((each) => each === screen.asked('type')) ?? ''
     const about = screen.asked('about')
     const checkoutId = await findCheckout(screen, about)
@@ -136,8 +130,7 @@ function mountEvents(scope: FastifyInstance, ctx: Context): void {
     })
   })
 
-  scope.get(`${path}/events/:eventId`, read, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  get(`${path}/events/:eventId`, read, async (screen) => {
     const { storeId } = screen
     const eventId = screen.part('eventId')
     const [row, { epoch }] = await Promise.all([

@@ -76,7 +76,7 @@ export function renderNewKey(screen: Screen): Html {
 ${renderApiLine(screen, { method: 'POST', path: '/keys', body })}`
 }
 
-function renderKeyForm({ base, storeFields, texts: { developers: texts } }: Screen): Html {
+function renderKeyForm({ base, formFields, texts: { developers: texts } }: Screen): Html {
   const presets = (['create', 'read', 'full', 'scopes'] as const).map((preset) => {
     const { name: title, about: text } = texts.presets[preset]
     return renderChoice('preset', preset, preset === 'create', { title, text })
@@ -88,7 +88,7 @@ function renderKeyForm({ base, storeFields, texts: { developers: texts } }: Scre
   const label = { maxlength: 100, placeholder: texts.labelExample, autocomplete: 'off' }
   const addresses = { maxlength: 1_000, autocomplete: 'off', spellcheck: 'false' }
   return html`<form method="post" action="${base}/developers/keys" data-confirm="key.create" class="fields">
-${storeFields}${renderField(texts.label, 'label', label)}
+${formFields}${renderField(texts.label, 'label', label)}
 <fieldset><legend>${texts.may}</legend>${presets}</fieldset>
 <fieldset class="scopes"><legend>${texts.presets.scopes.name}</legend>${subjects.map(subject)}</fieldset>
 ${renderField(texts.addresses, 'addresses', addresses, texts.addressesAbout)}
@@ -107,7 +107,7 @@ function renderKeys(screen: Screen, keys: readonly Key[]): Html {
 }
 
 function renderKey(screen: Screen, key: Key): Html {
-  const { base, storeFields, store, now } = screen
+  const { base, formFields, store, now } = screen
   const texts = screen.texts.developers
   const { id, label, addresses, lastUsedAt, expiresAt, revokedAt } = key
   const isOver = revokedAt !== null || (expiresAt !== null && expiresAt <= now)
@@ -118,7 +118,7 @@ function renderKey(screen: Screen, key: Key): Html {
   const shown = html`<code class="soft" title="${id}">sk_${store.mode}_${id.slice(0, 8)}…</code>`
   const from = addresses.length > 0 && fill(texts.from, { addresses: addresses.join(', ') })
   const revoke = html`<form method="post" action="${base}/developers/keys/revoke" data-confirm="key.revoke">
-${storeFields}${renderHidden('keyId', id)}
+${formFields}${renderHidden('keyId', id)}
 <button class="quiet tiny">${texts.revoke}<span class="unseen"> ${name}</span></button></form>`
   return html`<tr><td class="c1"><b>${name}</b> ${shown}${
     state && html` ${renderChip(state, isOver ? 'bad' : '')}`

@@ -1,5 +1,4 @@
 import type { Payment } from '@farthing/sdk'
-import type { FastifyInstance } from 'fastify'
 import { listPayments } from '../../../checkouts/payments/list.ts'
 import { listSummaries, type Summary } from '../../../checkouts/read.ts'
 import { type Period, periods, readTakings } from '../../../checkouts/rollups/takings.ts'
@@ -12,15 +11,14 @@ import { countForStore } from '../../../refunds/read.ts'
 import { sumReturned } from '../../../refunds/rows.ts'
 import { listChanges } from '../../../stores/change.ts'
 import { listCurrent, readStore } from '../../../stores/rows.ts'
-import { openScreen } from '../screen.ts'
+import type { StoreRoutes } from '../screen.ts'
 import { type Home, type Latest, renderHome, undecidedMax } from './view.ts'
 
 const latestMax = 6
 
 /** What came in, and what waits for a member. */
-export function mountHome(scope: FastifyInstance, ctx: Context): void {
-  scope.get('/stores/:storeId', { config: { right: 'payments:read' } }, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+export function mountHome({ get }: StoreRoutes, _ctx: Context): void {
+  get('', 'payments:read', async (screen) => {
     const { may, storeId } = screen
     const period = periods.find((each) => each === screen.asked('period')) ?? 'month'
     const shows = { endpoints: may('developers:read'), refunds: may('refunds:write') }

@@ -1,21 +1,20 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { listLikely, readOwed } from '../../../checkouts/payments/likely.ts'
 import { openDecisions } from '../../../checkouts/payments/request-decision.ts'
 import { findUnpaid } from '../../../checkouts/read.ts'
 import type { Context } from '../../../context.ts'
 import { lookBack } from '../../../events/read.ts'
-import { actorOfSession } from '../../../members/announce.ts'
 import { listUndecided, readUndecided } from '../../../payments/credits/store-payments.ts'
 import { Problem } from '../../../problems.ts'
 import { html } from '../../page/html.ts'
 import { renderApiLine } from '../parts.ts'
-import { openScreen, type Screen } from '../screen.ts'
+import type { Screen, StoreRoutes } from '../screen.ts'
 import { hasText } from '../texts/choose.ts'
-import { forMember, forStore } from '../visitor.ts'
+import { forStore } from '../visitor.ts'
 import { type Result, renderInbox } from './view.ts'
 
-const path = '/stores/:storeId/inbox'
-const write = { config: { right: 'payments:write' } } as const
+const path = '/inbox'
+const write = 'payments:write'
 /**
  * As many as a member decides in one go, besides the one that the address names. Each payment without a checkout costs a
  * query for likely ones.
@@ -24,11 +23,10 @@ const itemsMax = 20
 const recentMax = 5
 
 /** Money that completed no checkout: what it is, why, and what to do with it. */
-export function mountInbox(scope: FastifyInstance, ctx: Context): void {
+export function mountInbox({ get, post }: StoreRoutes, ctx: Context): void {
   const decide = openDecisions(ctx, (storeId) => forStore(ctx, storeId).db)
 
-  scope.get(path, { config: { right: 'payments:read' } }, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  get(path, 'payments:read', async (screen) => {
     const { storeId, ctx: mine } = screen
     const query = queryOf(screen)
     const [listed, named, { events }] = await Promise.all([
@@ -83,22 +81,20 @@ export function mountInbox(scope: FastifyInstance, ctx: Context): void {
     })
   })
 
-  scope.post(`${path}/accept`, write, (request, reply) =>
-    answer(openScreen(ctx, request, reply), async ({ storeId, session, field }, paymentId) => {
+  post(`${path}/accept`, write, (screen) =>
+    answer(screen, async ({ memberCtx, storeId, actor, now, field }, paymentId) => {
       const checkoutId = field('checkoutId')
       const asked = { kind: 'accept', paymentId, checkoutId: checkoutId === '' ? null : checkoutId } as const
-      const actor = actorOfSession(session)
-      const { isApplied } = await decide(forMember(ctx, request), storeId, actor, asked, ctx.now())
+      const { isApplied } = await decide(memberCtx, storeId, actor, asked, now)
       return isApplied ? 'accepted' : 'doing'
     }),
   )
 
-  scope.post(`${path}/dismiss`, write, (request, reply) =>
-    answer(openScreen(ctx, request, reply), async ({ storeId, session, field }, paymentId) => {
+  post(`${path}/dismiss`, write, (screen) =>
+    answer(screen, async ({ memberCtx, storeId, actor, now, field }, paymentId) => {
       const note = field('note').trim().replaceAll(/\s+/g, ' ')
       const asked = { kind: 'dismiss', paymentId, checkoutId: null, ...(note !== '' && { note }) } as const
-      const actor = actorOfSession(session)
-      const { isApplied } = await decide(forMember(ctx, request), storeId, actor, asked, ctx.now())
+      const { isApplied } = await decide(memberCtx, storeId, actor, asked, now)
       return isApplied ? 'dismissed' : 'doing'
     }),
   )

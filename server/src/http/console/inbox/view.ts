@@ -6,7 +6,7 @@ import type { CreditRow } from '../../../payments/credits/credit.ts'
 import type { StorePayment } from '../../../payments/credits/store-payments.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
-import { type Locale, showDuration, showFours, showMoney, showTime, showUnits } from '../formats.ts'
+import { showDuration, showFours, showMoney, showTime, showTokens } from '../formats.ts'
 import { renderFact, renderHead, renderTransaction } from '../parts.ts'
 import type { Screen } from '../screen.ts'
 import type { Texts } from '../texts/choose.ts'
@@ -55,11 +55,7 @@ function renderItem(screen: Screen, inbox: Inbox, item: Item): Html {
   const { disposition } = payment
   if (disposition === 'exact') return html``
   return html`<details class="item" id="${payment.paymentId}"${payment.paymentId === inbox.opened && html` open`}>
-<summary><span class="chip bad">${texts.dispositions[disposition]}</span><strong>${unitsOf(
-    payment,
-    payment.amount,
-    locale,
-  )}</strong><span class="what soft">${whyOf(screen, payment, owed)}</span>${showTime(
+<summary><span class="chip bad">${texts.dispositions[disposition]}</span><strong>${showTokens(locale, payment, payment.amount)}</strong><span class="what soft">${whyOf(screen, payment, owed)}</span>${showTime(
     locale,
     payment.firstBlockTime,
     now,
@@ -76,7 +72,7 @@ function whyOf({ texts, locale }: Screen, payment: CreditRow, owed: Owed | null)
   if (!owed) return html`${why.unmatched}`
   const { checkout, due } = owed
   const order = html`<bdi>${checkout.orderId}</bdi>`
-  const units = (amount: bigint) => unitsOf(payment, amount, locale)
+  const units = (amount: bigint) => showTokens(locale, payment, amount)
   if (payment.disposition === 'late') {
     const lateMs = payment.firstBlockTime.getTime() - checkout.expiresAt.getTime()
     if (lateMs > 0) return fill(why.expired, { order, time: showDuration(locale, lateMs) })
@@ -104,7 +100,7 @@ function renderOwn(screen: Screen, { checkout }: Owed, payment: CreditRow): Html
   const texts = screen.texts.inbox
   const order = html`<bdi>${checkout.orderId}</bdi>`
   if (checkout.status === 'COMPLETED') return html`<p class="words">${fill(texts.paidAlready, { order })}</p>`
-  const amount = unitsOf(payment, payment.amount, screen.locale)
+  const amount = showTokens(screen.locale, payment, payment.amount)
   return html`<p class="words">${fill(texts.acceptAbout, { amount })}</p>
 ${renderForm(
   screen,
@@ -176,7 +172,7 @@ function renderOffer(
     isSame && html`${texts.reasons.same} `,
     !isSame &&
       asked !== undefined &&
-      html`${fill(texts.reasons.wanted, { due: unitsOf(payment, BigInt(asked.amount), locale) })} `,
+      html`${fill(texts.reasons.wanted, { due: showTokens(locale, payment, BigInt(asked.amount)) })} `,
     beforeMs > 0 && fill(texts.reasons.opened, { time: showDuration(locale, beforeMs) }),
   ]
   return html`<label class="choice"><input type="radio" name="checkoutId" value="${id}" required${
@@ -201,12 +197,12 @@ function renderDismiss(screen: Screen, payment: CreditRow): Html {
 }
 
 function renderForm(
-  { base, formField }: Screen,
+  { base, formFields }: Screen,
   { paymentId }: CreditRow,
   verb: 'accept' | 'dismiss',
   content: Html,
 ): Html {
-  return html`<form class="stack" method="post" action="${base}/inbox/${verb}">${formField}
+  return html`<form class="stack" method="post" action="${base}/inbox/${verb}">${formFields}
 <input type="hidden" name="paymentId" value="${paymentId}">${content}</form>`
 }
 
@@ -233,8 +229,7 @@ function renderRecent(screen: Screen, { recent }: Inbox): Html | null {
       readonly payment: Payment
       readonly checkout: { readonly orderId: string } | null
     }
-    const { symbol, decimals } = describeOption(payment)
-    const amount = html`<strong>${showUnits(locale, BigInt(payment.amount), decimals, symbol)}</strong>`
+    const amount = html`<strong>${showTokens(locale, payment, payment.amount)}</strong>`
     const what =
       event.type === 'payment.accepted'
         ? fill(texts.accepted, { amount, order: html`<bdi>${checkout?.orderId ?? ''}</bdi>` })
@@ -246,9 +241,4 @@ function renderRecent(screen: Screen, { recent }: Inbox): Html | null {
       note !== undefined && html`: “<bdi>${note}</bdi>”`
     }</span></span>${showTime(locale, new Date(event.createdAt), now)}</li>`
   })}</ul></section>`
-}
-
-function unitsOf(credit: Pick<CreditRow, 'network' | 'asset'>, amount: bigint, locale: Locale): string {
-  const { symbol, decimals } = describeOption(credit)
-  return showUnits(locale, amount, decimals, symbol)
 }

@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto'
-import type { Actor, CreateCheckout } from '@farthing/sdk'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { CreateCheckout } from '@farthing/sdk'
+import type { FastifyReply } from 'fastify'
 import { type Creator, openCreateCheckout } from '../../../checkouts/create.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
 import type { Context } from '../../../context.ts'
-import { type CheckoutId, isId, randomText, type StoreId } from '../../../ids.ts'
-import { actorOfSession } from '../../../members/announce.ts'
+import { type CheckoutId, isId, randomText } from '../../../ids.ts'
 import { Refusal } from '../../../members/refusal.ts'
 import { invalid, Problem } from '../../../problems.ts'
 import { listCurrencies } from '../../../rates/list.ts'
@@ -14,25 +13,23 @@ import { networksFor, walletFor } from '../../../stores/store.ts'
 import { html } from '../../page/html.ts'
 import { currencyDecimals, isAmbiguous, withPoint } from '../amount.ts'
 import { renderApiLine } from '../parts.ts'
-import { openScreen, type Screen } from '../screen.ts'
+import type { Screen, StoreRoutes } from '../screen.ts'
 import { hasText, type Texts } from '../texts/choose.ts'
-import { forMember } from '../visitor.ts'
 import { type Entered, type EntryFault, renderForm, renderMade, renderNoWallet } from './view.ts'
 
-const path = '/stores/:storeId/new'
-const config = { config: { right: 'checkouts:write' } } as const
+const path = '/new'
+const config = 'checkouts:write'
 const keyLength = 26
 /** Keys of the API are other routes'. */
 const route = 'console new'
 const keyForm = /^[0-9a-z]{26}$/
 
 /** An amount makes a link and its code, to be sent or shown, and watched until it is paid. */
-export function mountNew(scope: FastifyInstance, ctx: Context): void {
-  scope.get(path, config, (request, reply) => sendForm(openScreen(ctx, request, reply), null, null))
+export function mountNew({ get, post }: StoreRoutes, _ctx: Context): void {
+  get(path, config, (screen) => sendForm(screen, null, null))
 
-  scope.post(path, config, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
-    const { storeId, session, field, texts } = screen
+  post(path, config, async (screen) => {
+    const { field, texts } = screen
     const entered: Entered = {
       key: field('key'),
       amount: field('amount').trim(),
@@ -41,7 +38,7 @@ export function mountNew(scope: FastifyInstance, ctx: Context): void {
       order: field('order').trim(),
     }
     try {
-      const id = await make(forMember(ctx, request), storeId, actorOfSession(session), entered, ctx.now())
+      const id = await make(screen, entered)
       return screen.go(`/new/${id}`)
     } catch (error) {
       const fault = error instanceof Problem ? faultOf(error, texts.newPayment.faults) : undefined
@@ -50,8 +47,7 @@ export function mountNew(scope: FastifyInstance, ctx: Context): void {
     }
   })
 
-  scope.get(`${path}/:checkoutId`, config, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  get(`${path}/:checkoutId`, config, async (screen) => {
     const id = screen.part('checkoutId')
     const row = isId('ch', id) ? await readCheckout(screen.ctx.db, screen.storeId, id) : null
     if (!row) throw new Refusal('not_found')
@@ -65,13 +61,7 @@ export function mountNew(scope: FastifyInstance, ctx: Context): void {
 }
 
 /** By the verb of the API. The context sees one store, so creates of different stores share no commit. */
-async function make(
-  ctx: Context,
-  storeId: StoreId,
-  actor: Actor,
-  entered: Entered,
-  now: Date,
-): Promise<CheckoutId> {
+async function make({ memberCtx: ctx, storeId, actor, now }: Screen, entered: Entered): Promise<CheckoutId> {
   if (!keyForm.test(entered.key)) throw new Refusal('invalid')
   if (isAmbiguous(entered.amount, currencyDecimals(entered.currency)))
     throw invalid({ pointer: '/priceAmount', code: 'ambiguous', detail: 'Thousands or decimals?' })

@@ -36,13 +36,13 @@ export function renderForm(
   currencies: readonly Currency[],
   fault: EntryFault | null,
 ): Html {
-  const { base, formField } = screen
+  const { base, formFields } = screen
   const texts = screen.texts.newPayment
   const wrong = (...faults: readonly EntryFault[]) =>
     fault && faults.includes(fault) && html` aria-invalid="true" aria-describedby="fault"`
   return html`${renderHead(texts.title, { about: texts.about })}
 <section class="pane stack">${fault && html`<p class="note" id="fault" role="alert">${texts.faults[fault]}</p>`}
-<form class="fields" method="post" action="${base}/new">${formField}<input type="hidden" name="key" value="${key}">
+<form class="fields" method="post" action="${base}/new">${formFields}<input type="hidden" name="key" value="${key}">
 <div class="till"><label>${texts.amount}<input class="price" name="amount" value="${
     amount
   }" inputmode="decimal" autocomplete="off" required maxlength="23" placeholder="0.00" autofocus${wrong(
@@ -64,7 +64,7 @@ const tones = { OPEN: 'busy', PROCESSING: 'busy', COMPLETED: 'good', EXPIRED: 'b
 
 /** Large enough to be read across a counter. */
 export function renderMade(screen: Screen, checkout: Checkout): Html {
-  const { ctx, base, locale, now, formField } = screen
+  const { ctx, base, locale, now, formFields } = screen
   const texts = screen.texts.newPayment
   const { id, status, priceAmount, priceCurrency, description, orderId, expiresAt } = checkout
   const { title, text } = texts.states[status]
@@ -85,7 +85,7 @@ ${
 <div class="buttons">${
     isOpen &&
     html`<a class="button quiet" href="${checkoutUrl}" rel="noreferrer" target="_blank">${texts.open}</a>
-<form method="post" action="${base}/checkouts/${id}/cancel">${formField}
+<form method="post" action="${base}/checkouts/${id}/cancel">${formFields}
 <input type="hidden" name="from" value="new"><button class="quiet">${texts.cancel}</button></form>`
   }
 <a href="${base}/checkouts/${id}">${texts.details}</a></div></section>`

@@ -11,7 +11,7 @@ import type { Rails } from '../../../payments/rail.ts'
 import { openRails } from '../../../payments/rails.ts'
 import { listSettlers, measureInFlight, type Settler } from '../../../payments/settlers/rows.ts'
 import { type Runway, readRunways } from '../../../payments/settlers/runway.ts'
-import { openPage } from '../screen.ts'
+import { pageRoutes } from '../screen.ts'
 import { sessionOf } from '../visitor.ts'
 import { mountStores } from './stores/routes.ts'
 import {
@@ -50,23 +50,22 @@ export function mountOperator(scope: FastifyInstance, ctx: Context, deployment: 
     inner.addHook('preHandler', async (request) => {
       if (!sessionOf(request).member.isOperator) throw new Refusal('not_found')
     })
-    mountStores(inner, ctx, deployment.ctx)
+    const routes = pageRoutes(inner, ctx)
+    const { get } = routes
+    mountStores(routes, ctx, deployment.ctx)
 
-    inner.get('/operator/settlers', async (request, reply) => {
-      const page = openPage(ctx, request, reply)
+    get('/operator/settlers', async (page) => {
       const { title } = page.texts.health.settlers
       const settlers = await readSettlers(deployment.ctx, rails)
       return await page.send({ screen: 'settlers', title, main: renderSettlers(page, settlers) })
     })
 
-    inner.get('/operator/chains', async (request, reply) => {
-      const page = openPage(ctx, request, reply)
+    get('/operator/chains', async (page) => {
       const { title } = page.texts.health.chains
       return await page.send({ screen: 'chains', title, main: renderChains(page, await readChains()) })
     })
 
-    inner.get('/operator/queues', async (request, reply) => {
-      const page = openPage(ctx, request, reply)
+    get('/operator/queues', async (page) => {
       const { title } = page.texts.health.queues
       const rows = await readQueues(deployment.ctx)
       const { operationsPort } = deployment.ctx.config
@@ -74,10 +73,9 @@ export function mountOperator(scope: FastifyInstance, ctx: Context, deployment: 
     })
 
     // Reading changes nothing, so it is a GET; without `run` nothing is asked.
-    inner.get('/operator/doctor', async (request, reply) => {
-      const page = openPage(ctx, request, reply)
+    get('/operator/doctor', async (page) => {
       const { title } = page.texts.health.doctor
-      const isAsked = (request.query as Readonly<Record<string, unknown>>).run !== undefined
+      const isAsked = (page.request.query as Readonly<Record<string, unknown>>).run !== undefined
       const examined = isAsked ? await examine() : null
       return await page.send({ screen: 'doctor', title, main: renderDoctor(page, examined) })
     })

@@ -1,11 +1,10 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { cancelCheckout } from '../../../checkouts/cancel.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
 import { listClaims, listCredits, listTold } from '../../../checkouts/trail.ts'
 import type { Context } from '../../../context.ts'
 import { readEvents } from '../../../events/read.ts'
 import { isId } from '../../../ids.ts'
-import { actorOfSession } from '../../../members/announce.ts'
 import { Refusal } from '../../../members/refusal.ts'
 import type { CreditRow } from '../../../payments/credits/credit.ts'
 import { readPayment } from '../../../payments/credits/store-payments.ts'
@@ -14,22 +13,20 @@ import { sumReturned } from '../../../refunds/rows.ts'
 import { html } from '../../page/html.ts'
 import { renderApiLine } from '../parts.ts'
 import { type Remainder, readRemainder } from '../refunds/remainder.ts'
-import { openScreen, type Screen } from '../screen.ts'
-import { forMember } from '../visitor.ts'
+import type { Screen, StoreRoutes } from '../screen.ts'
 import type { Trail } from './trail.ts'
 import { renderPayment } from './view.ts'
 
-const oneCheckout = '/stores/:storeId/checkouts/:checkoutId'
-const reading = { config: { right: 'payments:read' } } as const
+const oneCheckout = '/checkouts/:checkoutId'
+const reading = 'payments:read'
 /** A checkout has a handful; this many only after many reorganisations or notes. */
 const eventsMax = 100
 /** More than a handful come for no checkout. */
 const remaindersMax = 5
 
 /** One payment: a checkout with all that came for it, or money without a checkout. */
-export function mountPayment(scope: FastifyInstance, ctx: Context): void {
-  scope.get(oneCheckout, reading, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+export function mountPayment({ get, post }: StoreRoutes, _ctx: Context): void {
+  get(oneCheckout, reading, async (screen) => {
     const { storeId } = screen
     const { db } = screen.ctx
     const checkoutId = screen.part('checkoutId')
@@ -53,8 +50,7 @@ export function mountPayment(scope: FastifyInstance, ctx: Context): void {
     return send(screen, trail, remainders, `/checkouts/${checkoutId}`)
   })
 
-  scope.get('/stores/:storeId/payments/:paymentId', reading, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  get('/payments/:paymentId', reading, async (screen) => {
     const { storeId } = screen
     const { db } = screen.ctx
     const paymentId = screen.part('paymentId')
@@ -70,19 +66,22 @@ export function mountPayment(scope: FastifyInstance, ctx: Context): void {
     return send(screen, trail, remainders, `/payments/${paymentId}`)
   })
 
-  scope.post(`${oneCheckout}/cancel`, { config: { right: 'payments:write' } }, async (request, reply) => {
-    const { storeId, session, part, field, go } = openScreen(ctx, request, reply)
-    const checkoutId = part('checkoutId')
-    try {
-      await cancelCheckout(forMember(ctx, request), storeId, actorOfSession(session), checkoutId, ctx.now())
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error
-      if (error.code === 'not_found') throw new Refusal('not_found')
-      // It was paid or expired meanwhile: the screen shows that.
-      if (error.code !== 'not_cancelable' && error.code !== 'payment_in_progress') throw error
-    }
-    return go(`/${field('from') === 'new' ? 'new' : 'checkouts'}/${checkoutId}`)
-  })
+  post(
+    `${oneCheckout}/cancel`,
+    'payments:write',
+    async ({ memberCtx, storeId, actor, now, part, field, go }) => {
+      const checkoutId = part('checkoutId')
+      try {
+        await cancelCheckout(memberCtx, storeId, actor, checkoutId, now)
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error
+        if (error.code === 'not_found') throw new Refusal('not_found')
+        // It was paid or expired meanwhile: the screen shows that.
+        if (error.code !== 'not_cancelable' && error.code !== 'payment_in_progress') throw error
+      }
+      return go(`/${field('from') === 'new' ? 'new' : 'checkouts'}/${checkoutId}`)
+    },
+  )
 }
 
 /** Of every payment, what can be refunded. */

@@ -4,8 +4,7 @@ import type { Checkout } from '../../../checkouts/checkout.ts'
 import type { Claim, Told } from '../../../checkouts/trail.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { type Html, html } from '../../page/html.ts'
-import { describeOption } from '../../page/parts/summary.ts'
-import { type Locale, showCount, showDuration, showShort, showUnits } from '../formats.ts'
+import { type Locale, showCount, showDuration, showShort, showTokens } from '../formats.ts'
 import type { Texts } from '../texts/choose.ts'
 
 type StepId = keyof Texts['payment']['steps']
@@ -92,9 +91,8 @@ function eventSteps(event: Event): TrailStep[] {
 }
 
 function claimSteps(claim: Claim, locale: Locale): TrailStep[] {
-  const { symbol, decimals } = describeOption(claim)
   const payer = toShown(claim.network, claim.payer)
-  const amount = showUnits(locale, BigInt(claim.amount), decimals, symbol)
+  const amount = showTokens(locale, claim, claim.amount)
   const raw = { ...claim, payer, asset: toShown(claim.network, claim.asset) }
   const fills = {
     ...{ payer: showShort(payer), amount, reason: claim.reason ?? claim.state },
@@ -110,9 +108,8 @@ function claimSteps(claim: Claim, locale: Locale): TrailStep[] {
 }
 
 function creditSteps(credit: CreditRow, locale: Locale): TrailStep[] {
-  const { symbol, decimals } = describeOption(credit)
   const fills = {
-    amount: showUnits(locale, credit.amount, decimals, symbol),
+    amount: showTokens(locale, credit, credit.amount),
     block: showCount(locale, credit.blockNumber),
   }
   return [
@@ -124,9 +121,8 @@ function creditSteps(credit: CreditRow, locale: Locale): TrailStep[] {
 }
 
 function refundSteps(refund: Refund, locale: Locale): TrailStep[] {
-  const { symbol, decimals } = describeOption(refund)
   const fills = {
-    refund: showUnits(locale, BigInt(refund.amount), decimals, symbol),
+    refund: showTokens(locale, refund, refund.amount),
     ...{ address: showShort(refund.recipient ?? ''), transaction: showShort(refund.transaction ?? '') },
   }
   return [

@@ -3,7 +3,7 @@ import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { isDust, isUndecided } from '../../../payments/credits/store-payments.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
-import { type Locale, showExactTime, showFours, showMoney, showUnits } from '../formats.ts'
+import { showExactTime, showFours, showMoney, showTokens } from '../formats.ts'
 import { screensOf } from '../frame/screens.ts'
 import { renderFact, renderRaw, renderStep } from '../parts.ts'
 import { mainOf, renderDisposition, renderState } from '../payments/view.ts'
@@ -26,7 +26,7 @@ export function renderPayment(screen: Screen, trail: Trail, remainders: readonly
 function renderHead(screen: Screen, { checkout, credits, returned }: Trail, main: CreditRow | null): Html {
   const { base, locale } = screen
   const { payment: texts, payments: list } = screen.texts
-  const money = main && unitsOf(main, main.amount, locale)
+  const money = main && showTokens(locale, main, main.amount)
   const [shown = main] = credits
   const chip = checkout
     ? renderState(list, checkout, main, returned.get(main?.paymentId ?? ''))
@@ -36,7 +36,7 @@ function renderHead(screen: Screen, { checkout, credits, returned }: Trail, main
   const credit = checkout ? main : (credits[0] ?? null)
   const back = returned.get(credit?.paymentId ?? '') ?? 0n
   const next = nextOf(status, credit, back)
-  const amount = credit === null ? '' : unitsOf(credit, back, locale)
+  const amount = credit === null ? '' : showTokens(locale, credit, back)
   const isPartBack = back > 0n && next !== 'refunded' && next !== 'partlyRefunded'
   const order = checkout && html` / <bdi>${checkout.orderId}</bdi>`
   const { title, text } = texts.next[next]
@@ -54,7 +54,7 @@ function renderHead(screen: Screen, { checkout, credits, returned }: Trail, main
 
 /** What the store can do: decide about the money, or show or cancel what can still be paid. */
 function renderActs(screen: Screen, checkout: Trail['checkout'], undecided: CreditRow | null): Html {
-  const { base, formField, ctx } = screen
+  const { base, formFields, ctx } = screen
   const texts = screen.texts.payment
   const hasInbox = screensOf(screen.store).some(({ id }) => id === 'inbox')
   const inbox = undecided && `${base}/inbox?payment=${undecided.paymentId}#${undecided.paymentId}`
@@ -66,7 +66,7 @@ function renderActs(screen: Screen, checkout: Trail['checkout'], undecided: Cred
   }${
     open &&
     screen.may('payments:write') &&
-    html`<form method="post" action="${base}/checkouts/${open.id}/cancel">${formField}
+    html`<form method="post" action="${base}/checkouts/${open.id}/cancel">${formFields}
 <button class="quiet">${texts.cancel}</button></form>`
   }`
 }
@@ -87,12 +87,6 @@ function nextOf(status: string | null, credit: CreditRow | null, back: bigint): 
 
 function needsDecision(status: string | null, credit: CreditRow | null): credit is CreditRow {
   return credit !== null && status !== 'COMPLETED' && status !== 'PROCESSING' && isUndecided(credit)
-}
-
-/** An amount of what was paid. */
-function unitsOf(credit: CreditRow, amount: bigint, locale: Locale): string {
-  const { symbol, decimals } = describeOption(credit)
-  return showUnits(locale, amount, decimals, symbol)
 }
 
 function renderTrailStep(
@@ -125,7 +119,7 @@ function renderMoney({ texts, locale }: Screen, { checkout, credits, returned }:
     const { paymentId, disposition, amount } = credit
     const chip =
       disposition !== 'exact' && renderDisposition(texts.payments, toPayment(credit), returned.get(paymentId))
-    return renderFact(html`${received} ${chip}`, unitsOf(credit, amount, locale))
+    return renderFact(html`${received} ${chip}`, showTokens(locale, credit, amount))
   })
   return html`<dl class="list">
 ${renderFact(price, priced)}

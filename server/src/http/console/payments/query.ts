@@ -1,11 +1,10 @@
 import type { CheckoutStatus, Disposition } from '@farthing/sdk'
-import type { FastifyRequest } from 'fastify'
 import type { PaymentQuery } from '../../../checkouts/payments/list.ts'
 import type { CheckoutQuery } from '../../../checkouts/read.ts'
 import { isId } from '../../../ids.ts'
 import { parseDecimal } from '../../../money.ts'
 import { networks } from '../../../networks.ts'
-import { storeOf } from '../visitor.ts'
+import type { Screen } from '../screen.ts'
 
 export const rowsPerPage = 25
 
@@ -31,7 +30,7 @@ export type ListQuery = {
   readonly cursor: string | null
 }
 
-export function readQuery(request: FastifyRequest): ListQuery {
+export function readQuery({ request, store: { mode } }: Screen): ListQuery {
   const given = (request.query ?? {}) as Readonly<Record<string, unknown>>
   const text = (name: string) => {
     const value = given[name]
@@ -41,7 +40,6 @@ export function readQuery(request: FastifyRequest): ListQuery {
   const isMoney = search?.kind === 'transaction' || search?.kind === 'address'
   const show = isMoney || (search === null && text('show') === 'money') ? 'money' : 'checkouts'
   const amount = (name: string) => (/^\d{1,15}(\.\d{1,6})?$/.test(text(name)) ? text(name) : null)
-  const { mode } = storeOf(request)
   const cursor = text('cursor')
   return {
     show,

@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify'
 import { listPayments } from '../../../checkouts/payments/list.ts'
 import { listWithReceived, readCheckouts } from '../../../checkouts/read.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
@@ -8,22 +7,20 @@ import { sumReturned } from '../../../refunds/rows.ts'
 import { html } from '../../page/html.ts'
 import { letPause } from '../../unread.ts'
 import { renderApiLine } from '../parts.ts'
-import { openScreen } from '../screen.ts'
+import type { Screen, StoreRoutes } from '../screen.ts'
 import { exportRows, openExports } from './export.ts'
 import { checkoutQueryOf, type ListQuery, paymentQueryOf, readQuery, rowsPerPage } from './query.ts'
 import { mainOf, type PaymentList, renderList } from './view.ts'
 
-const path = '/stores/:storeId/payments'
-const reading = { config: { right: 'payments:read' } } as const
+const path = '/payments'
 
 /** What is owed and what came: the list, its search and its export. */
-export function mountPayments(scope: FastifyInstance, ctx: Context): void {
+export function mountPayments({ get }: StoreRoutes, ctx: Context): void {
   const startExport = openExports()
 
-  scope.get(path, reading, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  get(path, 'payments:read', async (screen) => {
     const { storeId, ctx: mine } = screen
-    const query = readQuery(request)
+    const query = readQuery(screen)
     const { search } = query
     const found =
       search?.kind === 'checkout' && (await readCheckout(mine.db, storeId, search.text))
@@ -46,9 +43,9 @@ export function mountPayments(scope: FastifyInstance, ctx: Context): void {
   })
 
   // Without HEAD, which would read all rows and send none.
-  scope.get(`${path}/export`, { ...reading, exposeHeadRoute: false }, async (request, reply) => {
-    const { ctx: mine, storeId, session, locale } = openScreen(ctx, request, reply)
-    const query = readQuery(request)
+  const sendRows = (screen: Screen) => {
+    const { ctx: mine, reply, storeId, session, locale } = screen
+    const query = readQuery(screen)
     const by = { memberId: session.member.id, storeId }
     const rows = startExport(by, exportRows(mine, storeId, locale.timeZone, query))
     // With a filter that hardly anything fits, there may be nothing to send for minutes.
@@ -61,7 +58,8 @@ export function mountPayments(scope: FastifyInstance, ctx: Context): void {
         'x-content-type-options': 'nosniff',
       })
       .send(rows)
-  })
+  }
+  get(`${path}/export`, 'payments:read', sendRows, { exposeHeadRoute: false })
 }
 
 async function readShown(

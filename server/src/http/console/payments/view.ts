@@ -5,7 +5,7 @@ import { networks } from '../../../networks.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
-import { type Locale, showMoney, showShort, showTime, showUnits } from '../formats.ts'
+import { type Locale, showMoney, showShort, showTime, showTokens } from '../formats.ts'
 import {
   renderChip,
   renderFilter,
@@ -217,11 +217,10 @@ export function mainOf(received: readonly CreditRow[]): CreditRow | null {
 
 function moneyOf(locale: Locale, payment: Payment | null): Pick<Line, 'received' | 'payer' | 'network'> {
   if (!payment) return { received: null, payer: null, network: null }
-  const { name, symbol, decimals } = describeOption(payment)
   return {
-    received: showUnits(locale, BigInt(payment.amount), decimals, symbol),
+    received: showTokens(locale, payment, payment.amount),
     payer: payment.payer,
-    network: name,
+    network: describeOption(payment).name,
   }
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { RefundWay } from '@farthing/sdk'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { toShown } from '../../../chains/families.ts'
 import type { Context } from '../../../context.ts'
 import { isId, randomText } from '../../../ids.ts'
@@ -15,7 +15,7 @@ import { readStore } from '../../../stores/rows.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
 import { isAmbiguous, toTyped, withPoint } from '../amount.ts'
-import { showFours, showUnits } from '../formats.ts'
+import { showFours, showTokens } from '../formats.ts'
 import {
   renderAlert,
   renderApiLine,
@@ -25,11 +25,11 @@ import {
   renderHead,
   renderHidden,
 } from '../parts.ts'
-import { openScreen, type Screen, sentenceFor } from '../screen.ts'
+import { type Screen, type StoreRoutes, sentenceFor } from '../screen.ts'
 import { type Remainder, readRemainder, renderObstacle } from './remainder.ts'
 
-const path = '/stores/:storeId/payments/:paymentId/refund'
-const writing = { config: { right: 'refunds:write' } } as const
+const path = '/payments/:paymentId/refund'
+const writing = 'refunds:write'
 /** Keys of the API are stores' own texts; those of forms cannot be mistaken for them. */
 const keyForm = /^[0-9a-z]{26}$/
 const keyLength = 26
@@ -48,9 +48,8 @@ type Entered = {
 }
 
 /** The form that makes a refund of a payment. */
-export function mountCreating(scope: FastifyInstance, ctx: Context): void {
-  scope.get(path, writing, (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+export function mountCreating({ get, post }: StoreRoutes, _ctx: Context): void {
+  get(path, writing, (screen) => {
     const entered = {
       key: randomText(keyLength),
       amount: '',
@@ -62,8 +61,7 @@ export function mountCreating(scope: FastifyInstance, ctx: Context): void {
   })
 
   /** To the payer who signed, or to the address that the buyer will name: a stolen cookie sends money nowhere else. */
-  scope.post(path, writing, (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  post(path, writing, (screen) => {
     return answer(screen, 'own', async (payment, entered) => {
       const asked = toAsked(payment, entered, null)
       const may = { mayChooseRecipient: false }
@@ -73,8 +71,7 @@ export function mountCreating(scope: FastifyInstance, ctx: Context): void {
   })
 
   /** To an address that a member names, by a touch for exactly that. */
-  scope.post(`${path}/address`, writing, (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  post(`${path}/address`, writing, (screen) => {
     return answer(screen, 'address', async (payment, entered) => {
       const touch = await screen.touch()
       const values = { paymentId: payment.paymentId, ...entered, way: screen.field('way') }
@@ -201,8 +198,7 @@ function renderForm(
   const { base, locale } = screen
   const texts = screen.texts.refunds
   const { payment, left } = remainder
-  const { symbol, decimals } = describeOption(payment)
-  const units = (amount: bigint) => showUnits(locale, amount, decimals, symbol)
+  const units = (amount: bigint) => showTokens(locale, payment, amount)
   const obstacle = renderObstacle(screen, remainder)
   const from = showFours(toShown(payment.network, payment.payTo))
   const above = html`<p><a href="${base}/payments/${payment.paymentId}">${texts.ofPayment}</a></p>`
@@ -218,7 +214,7 @@ ${renderFact(texts.left, html`<strong>${units(left)}</strong>`)}</dl>
 }
 
 function renderFields(screen: Screen, remainder: Remainder, to: To, entered: Entered): Html {
-  const { base, locale, storeFields } = screen
+  const { base, locale, formFields } = screen
   const texts = screen.texts.refunds
   const { payment, left, isSigned } = remainder
   const { paymentId } = payment
@@ -234,14 +230,14 @@ function renderFields(screen: Screen, remainder: Remainder, to: To, entered: Ent
   const off = { autocomplete: 'off' }
   const address = { value: entered.recipient, required: true, maxlength: 100, ...off, spellcheck: 'false' }
   const amount = { value: entered.amount || toTyped(left, decimals), required: true, inputmode: 'decimal' }
-  const hint = fill(texts.howMuchAbout, { left: showUnits(locale, left, decimals, symbol) })
+  const hint = fill(texts.howMuchAbout, { left: showTokens(locale, payment, left) })
   return html`<h2 id="who">${texts.who}</h2>
 <nav class="tabs" aria-labelledby="who">${tab('own', own, isSigned ? texts.toPayer : texts.toBuyer)}${tab(
     'address',
     `${own}?to=address`,
     texts.toAddress,
   )}</nav>
-<form class="fields" method="post"${action}>${storeFields}
+<form class="fields" method="post"${action}>${formFields}
 ${renderHidden('paymentId', paymentId)}${renderHidden('key', entered.key)}
 <p class="soft">${about}</p>
 ${

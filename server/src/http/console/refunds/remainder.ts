@@ -5,10 +5,8 @@ import { listRefunds } from '../../../refunds/read.ts'
 import { readRefundable } from '../../../refunds/rows.ts'
 import { readStore } from '../../../stores/rows.ts'
 import { fill, type Html, html } from '../../page/html.ts'
-import { describeOption } from '../../page/parts/summary.ts'
-import { showTime, showUnits } from '../formats.ts'
+import { showTime, showTokens } from '../formats.ts'
 import type { Screen } from '../screen.ts'
-import { amountOf } from './steps.ts'
 import { renderStatus } from './view.ts'
 
 /** Why a member cannot refund a payment. */
@@ -82,13 +80,12 @@ export function renderRemainders(screen: Screen, remainders: readonly Remainder[
 function renderRemainder(screen: Screen, remainder: Remainder): Html {
   const { base, locale, now } = screen
   const { payment, refunds, left, obstacle } = remainder
-  const { symbol, decimals } = describeOption(payment)
   const lines = refunds.map((refund) => {
-    const link = html`<a href="${base}/refunds/${refund.id}">${amountOf(locale, refund)}</a>`
+    const link = html`<a href="${base}/refunds/${refund.id}">${showTokens(locale, refund, refund.amount)}</a>`
     const time = showTime(locale, new Date(refund.createdAt), now)
     return html`<li><span>${link} ${renderStatus(screen, refund)}</span>${time}</li>`
   })
-  const label = fill(screen.texts.refunds.refundOf, { amount: showUnits(locale, left, decimals, symbol) })
+  const label = fill(screen.texts.refunds.refundOf, { amount: showTokens(locale, payment, left) })
   return html`<div class="stack">${lines.length > 0 && html`<ul class="list">${lines}</ul>`}${
     obstacle === null
       ? html`<p><a class="button quiet" href="${base}/payments/${payment.paymentId}/refund">${label}</a></p>`

@@ -1,5 +1,5 @@
 import type { Actor } from '@farthing/sdk'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { isId } from '../../../ids.ts'
 import type { Acting } from '../../../members/act.ts'
@@ -21,21 +21,20 @@ import { signRefund } from '../../../refunds/sign.ts'
 import { fill, html } from '../../page/html.ts'
 import { showExactTime } from '../formats.ts'
 import { renderApiLine, sendSecret } from '../parts.ts'
-import { inWords, openScreen, type Screen, sentenceFor } from '../screen.ts'
+import { inWords, type Screen, type StoreRoutes, sentenceFor } from '../screen.ts'
 import { mountCreating } from './create.ts'
 import { type One, pathOf, renderList, renderOne, statuses } from './view.ts'
 
-const path = '/stores/:storeId/refunds'
-const reading = { config: { right: 'refunds:read' } } as const
-const writing = { config: { right: 'refunds:write' } } as const
+const path = '/refunds'
+const reading = 'refunds:read'
+const writing = 'refunds:write'
 const rowsPerPage = 50
 
 /** Money that goes back: the list, one refund with what to do next, and making one. */
-export function mountRefunds(scope: FastifyInstance, ctx: Context): void {
+export function mountRefunds(store: StoreRoutes, ctx: Context): void {
   const rails = openRails(ctx)
 
-  scope.get(path, reading, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  store.get(path, reading, async (screen) => {
     const status = statuses.find((each) => each === screen.asked('status')) ?? null
     const cursor = isId('rf', screen.asked('cursor')) ? screen.asked('cursor') : null
     const wanted = { status, cursor, limit: rowsPerPage }
@@ -50,22 +49,20 @@ export function mountRefunds(scope: FastifyInstance, ctx: Context): void {
     })
   })
 
-  scope.get(`${path}/:refundId`, reading, (request, reply) => sendOne(openScreen(ctx, request, reply), null))
+  store.get(`${path}/:refundId`, reading, (screen) => sendOne(screen, null))
 
-  mountActs(scope, ctx, rails)
-  mountSigning(scope, ctx, rails)
-  mountCreating(scope, ctx)
+  mountActs(store, ctx, rails)
+  mountSigning(store, ctx, rails)
+  mountCreating(store, ctx)
 }
 
 /**
  * What a store does about a refund without its wallet. Naming the recipient takes a touch, and so does declaring a payment
  * that cannot be checked.
  */
-function mountActs(scope: FastifyInstance, ctx: Context, rails: Rails): void {
+function mountActs({ post }: StoreRoutes, ctx: Context, rails: Rails): void {
   const on = (act: string, work: (screen: Screen, id: string) => Promise<unknown>) =>
-    scope.post(`${path}/:refundId/${act}`, writing, (request, reply) =>
-      answer(openScreen(ctx, request, reply), work),
-    )
+    post(`${path}/:refundId/${act}`, writing, (screen) => answer(screen, work))
 
   on('cancel', ({ act, storeId }, id) =>
     act((acting) => cancelRefund(acting.ctx, storeId, acting.actor, id, ctx.now())),
@@ -105,8 +102,7 @@ function mountActs(scope: FastifyInstance, ctx: Context, rails: Rails): void {
   })
 
   /** A link alone moves no money: confirming the address that is named with it takes a touch. */
-  scope.post(`${path}/:refundId/address-request`, writing, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  post(`${path}/:refundId/address-request`, writing, async (screen) => {
     const id = idOf(screen)
     const { refunds: texts } = screen.texts
     try {
@@ -131,10 +127,9 @@ function mountActs(scope: FastifyInstance, ctx: Context, rails: Rails): void {
  * For the script: hands out what the wallet signs, and takes its signature. Neither takes a touch, because nothing moves
  * without the wallet's key, and only to the refund's recipient.
  */
-function mountSigning(scope: FastifyInstance, ctx: Context, rails: Rails): void {
+function mountSigning({ post }: StoreRoutes, _ctx: Context, rails: Rails): void {
   const on = (act: string, work: (screen: Screen, id: string) => Promise<unknown>) =>
-    scope.post(`${path}/:refundId/${act}`, writing, (request, reply) => {
-      const screen = openScreen(ctx, request, reply)
+    post(`${path}/:refundId/${act}`, writing, (screen) => {
       return inWords(screen.texts.refunds.problems, async () => {
         const id = idOf(screen)
         // Asks again whether the member may: a role that was taken away counts at once.

@@ -2,8 +2,7 @@ import type { Refund as Wire } from '@farthing/sdk'
 import { toShown } from '../../../chains/families.ts'
 import type { Refund } from '../../../refunds/refund.ts'
 import { type Html, html } from '../../page/html.ts'
-import { describeOption } from '../../page/parts/summary.ts'
-import { type Locale, showShort, showUnits } from '../formats.ts'
+import { type Locale, showShort, showTokens } from '../formats.ts'
 import { renderTransaction } from '../parts.ts'
 import type { Texts } from '../texts/choose.ts'
 
@@ -54,7 +53,7 @@ export function stepsOf(refund: Refund, wire: Wire, locale: Locale): RefundStep[
   const { status, actor, network } = refund
   const shown = (address: string | null) => (address === null ? '' : showShort(toShown(network, address)))
   const fills = {
-    amount: amountOf(locale, wire),
+    amount: showTokens(locale, wire, wire.amount),
     payment: html`<code>${refund.paymentId}</code>`,
     wallet: shown(refund.wallet),
     address: shown(refund.recipient),
@@ -84,9 +83,4 @@ export function stepsOf(refund: Refund, wire: Wire, locale: Locale): RefundStep[
     status === 'FAILED' && step('failed', refund.endedAt, 'failed'),
   ]
   return steps.filter((each) => each !== false)
-}
-
-export function amountOf(locale: Locale, refund: Pick<Wire, 'network' | 'asset' | 'amount'>): string {
-  const { symbol, decimals } = describeOption(refund)
-  return showUnits(locale, BigInt(refund.amount), decimals, symbol)
 }

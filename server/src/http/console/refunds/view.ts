@@ -4,7 +4,7 @@ import { networks } from '../../../networks.ts'
 import type { Refund } from '../../../refunds/refund.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
-import { showExactTime, showFours, showShort, showTime } from '../formats.ts'
+import { showExactTime, showFours, showShort, showTime, showTokens } from '../formats.ts'
 import {
   renderAlert,
   renderChip,
@@ -23,7 +23,7 @@ import {
 } from '../parts.ts'
 import { cut } from '../payments/view.ts'
 import { type Screen, withQuery } from '../screen.ts'
-import { amountOf, isStoresTurn, type RefundStep, type RefundTurn, stepsOf, turnOf } from './steps.ts'
+import { isStoresTurn, type RefundStep, type RefundTurn, stepsOf, turnOf } from './steps.ts'
 
 export const statuses: readonly RefundStatus[] = [
   'REQUESTED',
@@ -78,7 +78,7 @@ function renderRefunds(screen: Screen, refunds: readonly Wire[]): Html {
     const turn = turnOf(refund)
     const whose = texts.turns[turn]
     return html`<tr><td class="c2">${renderStatus(screen, refund)}</td>
-<td class="num c1"><a class="whole" href="${base}/refunds/${id}">${amountOf(locale, refund)}</a></td>
+<td class="num c1"><a class="whole" href="${base}/refunds/${id}">${showTokens(locale, refund, refund.amount)}</a></td>
 <td class="c3">${isStoresTurn(turn) ? html`<strong>${whose}</strong>` : soft(whose)}</td>
 <td>${orderId === null ? soft('–') : html`<bdi>${cut(orderId)}</bdi>`}</td>
 <td>${recipient === null ? soft(texts.toNobody) : showShort(recipient)}</td>
@@ -117,7 +117,7 @@ export function renderOne(screen: Screen, one: One): Html {
   const order = wire.orderId !== null && html` / <bdi>${wire.orderId}</bdi>`
   const steps = stepsOf(refund, wire, locale).map((step) => renderOneStep(screen, step))
   return html`<div class="head"><div><p class="soft"><a href="${base}/refunds">${texts.title}</a>${order}</p>
-<h1 class="price"><bdi>${amountOf(locale, wire)}</bdi> ${renderStatus(screen, wire)}</h1>
+<h1 class="price"><bdi>${showTokens(locale, wire, wire.amount)}</bdi> ${renderStatus(screen, wire)}</h1>
 <p>${describeOption(wire).name}</p></div>
 <div class="next"><p><strong>${title}</strong> ${text}${
     isStoresTurn(turn) && !mayWrite && html` ${texts.mayNot}`
@@ -181,8 +181,8 @@ export function pathOf({ base }: Screen, { id }: Pick<Wire, 'id'>): string {
 }
 
 /** What the forms of the screen send: their token, the store and the refund. */
-function hiddenOf({ storeFields }: Screen, { id }: Wire): Html {
-  return html`${storeFields}${renderHidden('refundId', id)}`
+function hiddenOf({ formFields }: Screen, { id }: Wire): Html {
+  return html`${formFields}${renderHidden('refundId', id)}`
 }
 
 /**
@@ -215,7 +215,7 @@ function renderSigning(screen: Screen, wire: Wire): Html {
 function renderCancel(screen: Screen, wire: Wire): Html {
   const { cancel, cancelAbout } = screen.texts.refunds
   return html`<details id="cancel"><summary>${cancel}</summary>
-<form class="stack" method="post" action="${pathOf(screen, wire)}/cancel">${screen.formField}
+<form class="stack" method="post" action="${pathOf(screen, wire)}/cancel">${screen.formFields}
 <p class="soft">${cancelAbout}</p><div class="buttons"><button class="quiet">${cancel}</button></div></form></details>`
 }
 
@@ -223,7 +223,7 @@ function renderCancel(screen: Screen, wire: Wire): Html {
 function renderNaming(screen: Screen, wire: Wire): Html {
   const { locale } = screen
   const texts = screen.texts.refunds
-  const amount = html`<strong>${amountOf(locale, wire)}</strong>`
+  const amount = html`<strong>${showTokens(locale, wire, wire.amount)}</strong>`
   const attributes = { value: wire.transaction ?? '', required: true, maxlength: 100, autocomplete: 'off' }
   const transaction = { ...attributes, spellcheck: 'false', class: 'address' }
   return html`<h2>${texts.naming}</h2><p class="words">${fill(texts.namingAbout, { amount })}</p>

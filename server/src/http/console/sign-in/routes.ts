@@ -7,7 +7,7 @@ import { openSignIn, signIn } from '../../../members/sign-in.ts'
 import { type Applicant, openStoreSignUp, signUpForStore, takesSignUps } from '../../../stores/sign-up.ts'
 import { networksFor } from '../../../stores/store.ts'
 import { addressBlock } from '../../limits.ts'
-import { fieldsOf, readText, textOf } from '../fields.ts'
+import { fieldsOf, readName, textOf } from '../fields.ts'
 import { describeBrowser } from '../formats.ts'
 import { openPage } from '../screen.ts'
 import { textsOf } from '../texts/choose.ts'
@@ -117,11 +117,12 @@ function mountSignUp(scope: FastifyInstance, ctx: Context): void {
 }
 
 function readApplicant(request: FastifyRequest): Applicant {
-  const texts = textsOf(request).signUp
+  const texts = textsOf(request)
+  const form = { texts, field: (name: string) => textOf(fieldsOf(request), name) }
   return {
-    storeName: readText(request, 'storeName', texts.storeName),
-    name: readText(request, 'name', texts.name),
-    walletAddress: textOf(fieldsOf(request), 'walletAddress').trim(),
+    storeName: readName(form, 'storeName', texts.signUp.storeName),
+    name: readName(form, 'name', texts.signUp.name),
+    walletAddress: form.field('walletAddress').trim(),
   }
 }
 

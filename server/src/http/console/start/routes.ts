@@ -1,21 +1,19 @@
-import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { Refusal } from '../../../members/refusal.ts'
 import { readStepsDone } from '../../../stores/rows.ts'
 import { networksFor, walletSegment } from '../../../stores/store.ts'
 import { html } from '../../page/html.ts'
 import { renderApiLine } from '../parts.ts'
-import { openScreen } from '../screen.ts'
+import type { StoreRoutes } from '../screen.ts'
 import { all, rememberSkipped, skippedBy, steps } from './steps.ts'
 import { renderStart } from './view.ts'
 
-const path = '/stores/:storeId/start'
-const config = { config: { right: 'wallets:read' } } as const
+const path = '/start'
+const right = 'wallets:read'
 
 /** What a store needs before it can be paid, ticked off by what has happened. */
-export function mountStart(scope: FastifyInstance, ctx: Context): void {
-  scope.get(path, config, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+export function mountStart({ get, post }: StoreRoutes, ctx: Context): void {
+  get(path, right, async (screen) => {
     const { storeId, store } = screen
     const done = await readStepsDone(screen.ctx.db, storeId)
     const segment = walletSegment(networksFor(ctx, store.mode))
@@ -28,15 +26,14 @@ export function mountStart(scope: FastifyInstance, ctx: Context): void {
       screen: 'start',
       title: screen.texts.start.title,
       isLive: true,
-      main: html`${renderStart(screen, done, skippedBy(request))}${renderApiLine(screen, line)}`,
+      main: html`${renderStart(screen, done, skippedBy(screen.request))}${renderApiLine(screen, line)}`,
     })
   })
 
-  scope.post(`${path}/skip`, config, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  post(`${path}/skip`, right, async (screen) => {
     const step = screen.field('step')
     if (step !== all && !steps.some((each) => each === step)) throw new Refusal('invalid')
-    rememberSkipped(request, reply, screen.store, [...skippedBy(request), step])
+    rememberSkipped(screen.request, screen.reply, screen.store, [...skippedBy(screen.request), step])
     return screen.go('/start')
   })
 }

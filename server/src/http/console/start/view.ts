@@ -24,8 +24,8 @@ export function renderStart(screen: Screen, done: StepsDone, skipped: readonly s
 `
 }
 
-function renderSkip({ base, formField }: Screen, step: string, button: Html): Html {
-  const hidden = html`${formField}${renderHidden('step', step)}`
+function renderSkip({ base, formFields }: Screen, step: string, button: Html): Html {
+  const hidden = html`${formFields}${renderHidden('step', step)}`
   return html`<form method="post" action="${base}/start/skip">${hidden}${button}</form>`
 }
 

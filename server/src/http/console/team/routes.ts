@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { sendsMail } from '../../../mails/write.ts'
 import { changeRole } from '../../../members/change-role.ts'
@@ -14,19 +14,16 @@ import { removeMember } from '../../../members/remove.ts'
 import { listInvitations, listStoreMembers } from '../../../members/rows.ts'
 import { readStore } from '../../../stores/rows.ts'
 import { setRefundLimit } from '../../../stores/update.ts'
-import { fill, html } from '../../page/html.ts'
 import { readEmail, readName } from '../fields.ts'
-import { showMinute } from '../formats.ts'
-import { sendSecret } from '../parts.ts'
-import { openScreen, type Screen } from '../screen.ts'
+import { sendInvitation } from '../parts.ts'
+import type { Screen, StoreRoutes } from '../screen.ts'
 import { renderTeam } from './view.ts'
 
-const path = '/stores/:storeId/members'
+const path = '/members'
 
 /** A store's members: who they are, inviting, roles, lost passkeys, removing. */
-export function mountTeam(scope: FastifyInstance, ctx: Context): void {
-  scope.get(path, { config: { right: 'members:read' } }, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+export function mountTeam({ get, post }: StoreRoutes, ctx: Context): void {
+  get(path, 'members:read', async (screen) => {
     const { storeId } = screen
     const [members, settings, invitations] = await Promise.all([
       listStoreMembers(ctx.db, storeId),
@@ -41,62 +38,47 @@ export function mountTeam(scope: FastifyInstance, ctx: Context): void {
     })
   })
 
-  const change = { config: { right: 'members:write' } } as const
+  const change = 'members:write'
 
-  scope.post(path, change, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
-    const [name, role, email] = [readName(request, 'name'), screen.field('role'), readEmail(request)]
+  post(path, change, async (screen) => {
+    const [name, role, email] = [readName(screen, 'name'), screen.field('role'), readEmail(screen)]
     if (!isRole(role)) throw new Refusal('invalid')
     const touch = await screen.touch()
     const made = await inviteMember(ctx, screen.storeId, touch, { name, role, email }, ctx.now())
     return sendLink(screen, made)
   })
 
-  scope.post(`${path}/recover`, change, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  post(`${path}/recover`, change, async (screen) => {
     const touch = await screen.touch()
     const made = await inviteToRecover(ctx, screen.storeId, touch, screen.field('memberId'), ctx.now())
     return sendLink(screen, made)
   })
 
-  scope.post(`${path}/remove`, change, async (request, reply) => {
-    const { storeId, touch, field, go } = openScreen(ctx, request, reply)
+  post(`${path}/remove`, change, async ({ storeId, touch, field, go }) => {
     await removeMember(ctx, storeId, await touch(), field('memberId'), ctx.now())
     return go('/members')
   })
 
-  scope.post(`${path}/role`, change, async (request, reply) => {
-    const { storeId, touch, field, go } = openScreen(ctx, request, reply)
+  post(`${path}/role`, change, async ({ storeId, touch, field, go }) => {
     const role = field('role')
     if (!isRole(role)) throw new Refusal('invalid')
     await changeRole(ctx, storeId, await touch(), { memberId: field('memberId'), role }, ctx.now())
     return go('/members')
   })
 
-  scope.post(`${path}/refund-limit`, change, async (request, reply) => {
-    const { ctx: mine, storeId, touch, field, go } = openScreen(ctx, request, reply)
+  post(`${path}/refund-limit`, change, async ({ ctx: mine, storeId, touch, field, go }) => {
     await setRefundLimit(mine, storeId, await touch(), field('limit'), ctx.now())
     return go('/members')
   })
 
-  scope.post(`${path}/withdraw`, change, async (request, reply) => {
-    const { storeId, session, field, go } = openScreen(ctx, request, reply)
+  post(`${path}/withdraw`, change, async ({ storeId, session, field, go }) => {
     await withdrawInvitation(ctx, storeId, session.member.id, field('invitationId'))
     return go('/members')
   })
 }
 
-function sendLink(screen: Screen, { link, invitation, isMailed }: NewInvitation): Promise<FastifyReply> {
-  const { name, email, isRecovery, expiresAt } = invitation
+function sendLink(screen: Screen, made: NewInvitation): Promise<FastifyReply> {
   const texts = screen.texts.link
-  const about = fill(texts.about, { time: showMinute(screen.locale, expiresAt) })
-  const mailed = isMailed && html` ${fill(texts.mailed, { email: email ?? '' })}`
-  return sendSecret(screen, {
-    title: texts.title,
-    heading: fill(texts.heading, { name }),
-    about: html`${isRecovery ? texts.recover : texts.join} ${about}${mailed}`,
-    secret: link,
-    copy: texts.copy,
-    back: { href: `${screen.base}/members`, text: texts.back },
-  })
+  const purpose = made.invitation.isRecovery ? texts.recover : texts.join
+  return sendInvitation(screen, made, texts, `${screen.base}/members`, purpose)
 }

@@ -39,9 +39,9 @@ function renderMember(screen: Screen, shown: StoreMember): Html {
   }</li>`
 }
 
-function renderActs({ base, storeFields, texts: { team: texts } }: Screen, shown: StoreMember): Html {
+function renderActs({ base, formFields, texts: { team: texts } }: Screen, shown: StoreMember): Html {
   const { id, name, role } = shown
-  const member = html`${storeFields}${renderHidden('memberId', id)}`
+  const member = html`${formFields}${renderHidden('memberId', id)}`
   const options = roles.map((each) => [each, texts.roles[each]] as const)
   return html`<div class="acts">
 <form method="post" action="${base}/members/role" data-confirm="member.role">${member}
@@ -54,20 +54,20 @@ ${renderSelect('role', texts.roleOf.replace('{name}', name), role, options)}
 }
 
 function renderInvitation(screen: Screen, invitation: Invitation): Html {
-  const { base, storeFields, locale } = screen
+  const { base, formFields, locale } = screen
   const { id, name, role, isRecovery, expiresAt } = invitation
   const { team: texts } = screen.texts
   const until = fill(texts.until, { time: showMinute(locale, expiresAt) })
   return html`<li><p>${name}<small>${isRecovery ? texts.newPasskey : texts.roles[role]}, ${until}</small></p>
-<form method="post" action="${base}/members/withdraw">${storeFields}
+<form method="post" action="${base}/members/withdraw">${formFields}
 ${renderHidden('invitationId', id)}<button class="quiet">${texts.withdraw}</button></form></li>`
 }
 
-function renderInvite({ base, storeFields, texts: { team: texts } }: Screen, isMailed: boolean): Html {
+function renderInvite({ base, formFields, texts: { team: texts } }: Screen, isMailed: boolean): Html {
   const label = isMailed ? texts.emailMailed : texts.email
   const options = roles.toReversed().map((role) => [role, texts.describeRole[role]] as const)
   return html`<h2>${texts.invite}</h2>
-<form method="post" action="${base}/members" data-confirm="member.invite" class="fields">${storeFields}
+<form method="post" action="${base}/members" data-confirm="member.invite" class="fields">${formFields}
 ${renderField(texts.name, 'name', { required: true, maxlength: 100, autocomplete: 'off' })}
 ${renderField(label, 'email', { type: 'email', maxlength: 200, autocomplete: 'off' })}
 ${renderChooser(texts.role, 'role', '', options)}
@@ -76,13 +76,13 @@ ${renderChooser(texts.role, 'role', '', options)}
 }
 
 function renderLimit(screen: Screen, limit: string): Html {
-  const { base, storeFields } = screen
+  const { base, formFields } = screen
   const texts = screen.texts.refunds
   const said = isNothing(limit) ? html`${texts.limitNone}` : fill(texts.limitIs, { limit })
   if (!screen.may('members:write')) return html`<h2>${texts.limitTitle}</h2><p>${said}</p>`
   const amount = { value: limit, required: true, inputmode: 'decimal', pattern: '\\d{1,9}(\\.\\d{1,2})?' }
   return html`<h2>${texts.limitTitle}</h2>
-<form method="post" action="${base}/members/refund-limit" data-confirm="refund.limit" class="fields">${storeFields}
+<form method="post" action="${base}/members/refund-limit" data-confirm="refund.limit" class="fields">${formFields}
 <p class="soft">${texts.limitAbout}</p>
 ${renderField(texts.limitLabel, 'limit', { ...amount, maxlength: 12, autocomplete: 'off' })}
 <div><button class="quiet">${texts.limitSave}</button></div>

@@ -77,7 +77,7 @@ function renderWaiting(screen: Screen, change: WalletChange): Html {
   const { id, family, kind, wallet, actor, askedAt, expiresAt } = change
   const { base, locale } = screen
   const texts = screen.texts.wallets
-  const fields = html`${screen.storeFields}${renderHidden('changeId', id)}`
+  const fields = html`${screen.formFields}${renderHidden('changeId', id)}`
   const asked = fill(expiresAt ? texts.askedByUntil : texts.askedBy, {
     who: nameActor(actor, screen.texts),
     time: showMinute(locale, askedAt),
@@ -121,13 +121,13 @@ function renderChange(screen: Screen, change: WalletChange): Html {
   }</li>`
 }
 
-function renderUndo({ base, storeFields, texts: { wallets: texts } }: Screen, change: WalletChange): Html {
+function renderUndo({ base, formFields, texts: { wallets: texts } }: Screen, change: WalletChange): Html {
   const { id, previous } = change
   const button = previous
     ? html`<button>${fill(texts.goBack, { address: shorten(previous.address) })}</button>`
     : html`<button class="quiet">${texts.stopUsing}</button>`
   const action = `${base}/wallets/undo`
-  return html`<form method="post" action="${action}" data-confirm="wallet.undo" class="undo">${storeFields}
+  return html`<form method="post" action="${action}" data-confirm="wallet.undo" class="undo">${formFields}
 ${renderHidden('changeId', id)}
 ${renderHidden('address', previous?.address ?? '')}
 ${renderCheck('cancelsOpen', previous ? texts.cancelOther : texts.cancelIt, true)}
@@ -139,12 +139,12 @@ function shorten(address: string): string {
 }
 
 function renderSetting(screen: Screen, { walletChanges }: Store): Html {
-  const { base, storeFields } = screen
+  const { base, formFields } = screen
   const texts = screen.texts.wallets
   if (!screen.may('wallets:write')) return html`<p>${texts.choices[walletChanges]}.</p>`
   const options = choices.map((each) => [each, texts.choices[each]] as const)
   const action = `${base}/wallets/setting`
-  return html`<form method="post" action="${action}" data-confirm="wallet.setting" class="fields">${storeFields}
+  return html`<form method="post" action="${action}" data-confirm="wallet.setting" class="fields">${formFields}
 ${renderChooser(texts.whoLabel, 'walletChanges', walletChanges, options)}
 <div><button class="quiet">${texts.save}</button></div>
 </form>`

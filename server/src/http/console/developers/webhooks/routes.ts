@@ -1,5 +1,5 @@
 import type { WebhookEndpoint } from '@farthing/sdk'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { Context } from '../../../../context.ts'
 import { eventToWire } from '../../../../events/read.ts'
 import { readEvent } from '../../../../events/rows.ts'
@@ -22,7 +22,7 @@ import { eventTypes } from '../../../api/event-types.ts'
 import { checkUrl } from '../../../api/webhooks.ts'
 import { fieldsOf } from '../../fields.ts'
 import { sendSecret } from '../../parts.ts'
-import { inWords, openScreen, type Screen, withQuery } from '../../screen.ts'
+import { inWords, type Screen, type StoreRoutes, withQuery } from '../../screen.ts'
 import { backOf } from '../tabs.ts'
 import {
   boxOf,
@@ -37,23 +37,21 @@ import {
   states,
 } from './view.ts'
 
-const path = '/stores/:storeId/developers/endpoints'
-const deliveriesPath = '/stores/:storeId/developers/deliveries'
-const read = { config: { right: 'developers:read' } } as const
-const write = { config: { right: 'webhooks:write' } } as const
-const resend = { config: { right: 'webhooks:resend' } } as const
+const path = '/developers/endpoints'
+const deliveriesPath = '/developers/deliveries'
+const read = 'developers:read'
+const write = 'webhooks:write'
+const resend = 'webhooks:resend'
 const hourMs = 3_600_000
 
 /** Where a store's events go, and whether they arrive. */
-export function mountWebhooks(scope: FastifyInstance, ctx: Context): void {
-  scope.get(`${path}/new`, write, (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+export function mountWebhooks(store: StoreRoutes, ctx: Context): void {
+  store.get(`${path}/new`, write, (screen) => {
     const title = screen.texts.developers.addEndpoint
     return screen.send({ screen: 'developers', title, main: renderNewEndpoint(screen) })
   })
 
-  scope.get(`${path}/:endpointId`, read, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  store.get(`${path}/:endpointId`, read, async (screen) => {
     const endpoint = await readOwn(screen, () =>
       readEndpoint(screen.ctx, screen.storeId, screen.part('endpointId')),
     )
@@ -61,8 +59,7 @@ export function mountWebhooks(scope: FastifyInstance, ctx: Context): void {
     return screen.send({ screen: 'developers', title, main: renderEndpoint(screen, endpoint) })
   })
 
-  scope.post(`${path}/test`, write, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  store.post(`${path}/test`, write, async (screen) => {
     const { storeId } = screen
     const endpointId = screen.field('endpointId')
     await readOwn(screen, () =>
@@ -72,14 +69,13 @@ export function mountWebhooks(scope: FastifyInstance, ctx: Context): void {
     return screen.go(withQuery('/developers/deliveries', { endpoint: endpointId }))
   })
 
-  mountChanges(scope, ctx)
-  mountDeliveries(scope, ctx)
+  mountChanges(store, ctx)
+  mountDeliveries(store, ctx)
 }
 
 /** Each of them decides where events go or who can sign, and takes a touch. */
-function mountChanges(scope: FastifyInstance, ctx: Context): void {
-  scope.post(path, write, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+function mountChanges({ post }: StoreRoutes, ctx: Context): void {
+  post(path, write, async (screen) => {
     const { storeId } = screen
     const { values, form } = readForm(screen)
     const { secret } = await touched(screen, 'webhook.create', values, (acting) => {
@@ -89,8 +85,7 @@ function mountChanges(scope: FastifyInstance, ctx: Context): void {
     return showSecret(screen, secret)
   })
 
-  scope.post(`${path}/update`, write, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  post(`${path}/update`, write, async (screen) => {
     const { storeId } = screen
     const endpointId = screen.field('endpointId')
     const { values, form } = readForm(screen)
@@ -101,8 +96,7 @@ function mountChanges(scope: FastifyInstance, ctx: Context): void {
     return screen.go(`/developers/endpoints/${endpointId}`)
   })
 
-  scope.post(`${path}/switch`, write, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  post(`${path}/switch`, write, async (screen) => {
     const [endpointId, status] = [screen.field('endpointId'), screen.field('status')]
     if (status !== 'enabled' && status !== 'disabled') throw new Refusal('invalid')
     await touched(screen, 'webhook.switch', { endpointId, status }, (acting) =>
@@ -117,8 +111,7 @@ function mountChanges(scope: FastifyInstance, ctx: Context): void {
     return screen.go(`/developers/endpoints/${endpointId}`)
   })
 
-  scope.post(`${path}/delete`, write, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  post(`${path}/delete`, write, async (screen) => {
     const endpointId = screen.field('endpointId')
     await touched(screen, 'webhook.delete', { endpointId }, (acting) =>
       deleteEndpoint(acting.ctx, { storeId: screen.storeId, endpointId }, acting.actor, ctx.now()),
@@ -126,8 +119,7 @@ function mountChanges(scope: FastifyInstance, ctx: Context): void {
     return screen.go('/developers')
   })
 
-  scope.post(`${path}/roll`, write, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  post(`${path}/roll`, write, async (screen) => {
     const [endpointId, overlapSeconds] = [screen.field('endpointId'), screen.field('overlapSeconds')]
     if (!(overlapSeconds in screen.texts.developers.overlaps)) throw new Refusal('invalid')
     const seconds = Number.parseInt(overlapSeconds, 10)
@@ -173,9 +165,8 @@ function showSecret(screen: Screen, secret: string): Promise<FastifyReply> {
 }
 
 /** Every request to an endpoint with its answers, and sending it again. */
-function mountDeliveries(scope: FastifyInstance, ctx: Context): void {
-  scope.get(deliveriesPath, read, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+function mountDeliveries({ get, post }: StoreRoutes, ctx: Context): void {
+  get(deliveriesPath, read, async (screen) => {
     const endpoints = await listAll(screen)
     const endpoint = endpoints.find(({ id }) => id === screen.asked('endpoint'))?.id ?? ''
     const state = states.find((each) => each === screen.asked('state')) ?? ''
@@ -194,8 +185,7 @@ function mountDeliveries(scope: FastifyInstance, ctx: Context): void {
     })
   })
 
-  scope.get(`${deliveriesPath}/:deliveryId`, read, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  get(`${deliveriesPath}/:deliveryId`, read, async (screen) => {
     const { ctx: mine, storeId } = screen
     const delivery = await readOwn(screen, () => readDelivery(mine, storeId, screen.part('deliveryId')))
     const [row, endpoints] = await Promise.all([
@@ -212,15 +202,13 @@ function mountDeliveries(scope: FastifyInstance, ctx: Context): void {
     })
   })
 
-  scope.post(`${deliveriesPath}/resend`, resend, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  post(`${deliveriesPath}/resend`, resend, async (screen) => {
     const deliveryId = screen.field('deliveryId')
     await readOwn(screen, () => screen.act((acting) => redeliver(acting.ctx, screen.storeId, deliveryId)))
     return screen.go(`/developers/deliveries/${deliveryId}`)
   })
 
-  scope.post(`${path}/resend`, resend, async (request, reply) => {
-    const screen = openScreen(ctx, request, reply)
+  post(`${path}/resend`, resend, async (screen) => {
     const endpointId = screen.field('endpointId')
     const [hours, after] = [screen.field('hours'), screen.field('after')]
     const include = screen.field('include') === 'all' ? 'all' : 'undelivered'

@@ -101,21 +101,21 @@ function renderEndpointState(
 
 /** The button that sends a test event, with a name that tells it from others in a list. */
 function renderTest(screen: Screen, { id, status }: WebhookEndpoint, name: Html | null): Html | null {
-  const { base, storeFields } = screen
+  const { base, formFields } = screen
   if (!screen.may('webhooks:write') || status !== 'enabled') return null
-  return html`<form method="post" action="${base}/developers/endpoints/test">${storeFields}
+  return html`<form method="post" action="${base}/developers/endpoints/test">${formFields}
 ${renderHidden('endpointId', id)}
 <button class="quiet tiny">${screen.texts.developers.sendTest}${name}</button></form>`
 }
 
 export function renderNewEndpoint(screen: Screen): Html {
-  const { base, storeFields } = screen
+  const { base, formFields } = screen
   const texts = screen.texts.developers
   const body = { url: 'https://shop.example/webhooks', types: ['checkout.completed'] }
   return html`${renderSubhead(texts.addEndpoint, backOf(screen))}
 <section class="pane">
 <form method="post" action="${base}/developers/endpoints" data-confirm="webhook.create" class="fields">
-${storeFields}${renderFields(screen, { url: '', types: [], ordered: false })}
+${formFields}${renderFields(screen, { url: '', types: [], ordered: false })}
 <div class="buttons"><button>${texts.add}</button>
 <a class="button quiet" href="${base}/developers">${texts.cancel}</a></div></form></section>
 ${renderApiLine(screen, { method: 'POST', path: '/webhook-endpoints', body })}`
@@ -149,13 +149,13 @@ function kindOf(type: EventType): string {
 }
 
 export function renderEndpoint(screen: Screen, endpoint: WebhookEndpoint): Html {
-  const { base, storeFields, may } = screen
+  const { base, formFields, may } = screen
   const texts = screen.texts.developers
   const { id, url, types, status } = endpoint
   const deliveries = withQuery(`${base}/developers/deliveries`, { endpoint: id })
   const action = `${base}/developers/endpoints/update`
   const form = html`<form method="post" action="${action}" data-confirm="webhook.update" class="fields">
-${storeFields}${renderHidden('endpointId', id)}
+${formFields}${renderHidden('endpointId', id)}
 ${renderFields(screen, endpoint)}
 <div><button>${texts.save}</button></div></form>`
   const facts = html`<dl class="list">${renderFact(texts.url, url)}
@@ -172,9 +172,9 @@ ${renderApiLine(screen, { path: `/webhook-endpoints/${id}` })}`
 
 /** Everything else that can be done with an endpoint. */
 function renderEndpointActs(screen: Screen, { id, status }: WebhookEndpoint): Html {
-  const { base, storeFields } = screen
+  const { base, formFields } = screen
   const texts = screen.texts.developers
-  const fields = html`${storeFields}${renderHidden('endpointId', id)}`
+  const fields = html`${formFields}${renderHidden('endpointId', id)}`
   const overlaps = (['86400', '3600', '0'] as const).map((each) => [each, texts.overlaps[each]] as const)
   const [next, turn, about] =
     status === 'enabled'
@@ -195,11 +195,11 @@ ${renderHidden('status', next)}
 </ul></section>`
 }
 
-function renderResend({ base, storeFields, texts: { developers: texts } }: Screen, endpointId: string): Html {
+function renderResend({ base, formFields, texts: { developers: texts } }: Screen, endpointId: string): Html {
   const hours = resendHours.map((each) => [each, texts.hours[each]] as const)
   const includes = (['undelivered', 'all'] as const).map((each) => [each, texts.includes[each]] as const)
   return html`<section class="pane"><h2>${texts.resendAll}</h2><p class="soft">${texts.resendAllAbout}</p>
-<form method="post" action="${base}/developers/endpoints/resend" class="find">${storeFields}
+<form method="post" action="${base}/developers/endpoints/resend" class="find">${formFields}
 ${renderHidden('endpointId', endpointId)}
 ${renderSelect('hours', texts.since, '24', hours)}
 ${renderSelect('include', texts.include, 'undelivered', includes)}
@@ -216,11 +216,11 @@ export type Resent = {
 }
 
 export function renderResent(screen: Screen, { endpointId, include, count, cursor, hasMore }: Resent): Html {
-  const { base, storeFields, locale } = screen
+  const { base, formFields, locale } = screen
   const texts = screen.texts.developers
   const title = count === 0 ? texts.onTheWayNone : fill(texts.onTheWay, { count: showCount(locale, count) })
   const goOn = html`<p>${texts.moreToSend}</p>
-<form method="post" action="${base}/developers/endpoints/resend">${storeFields}
+<form method="post" action="${base}/developers/endpoints/resend">${formFields}
 ${renderHidden('endpointId', endpointId)}${renderHidden('include', include)}
 ${renderHidden('after', cursor)}<button>${texts.goOn}</button></form>`
   const deliveries = withQuery(`${base}/developers/deliveries`, { endpoint: endpointId })
@@ -313,8 +313,8 @@ function mayResend({ may }: Screen, endpoint: WebhookEndpoint | null): boolean {
 }
 
 /** Sends one delivery again. */
-function renderAgain({ base, storeFields }: Screen, deliveryId: string, button: Html): Html {
-  return html`<form method="post" action="${base}/developers/deliveries/resend">${storeFields}
+function renderAgain({ base, formFields }: Screen, deliveryId: string, button: Html): Html {
+  return html`<form method="post" action="${base}/developers/deliveries/resend">${formFields}
 ${renderHidden('deliveryId', deliveryId)}${button}</form>`
 }
 

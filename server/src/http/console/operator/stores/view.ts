@@ -105,7 +105,7 @@ export function renderCreate(page: Page, offered: readonly Mode[]): Html {
   ]
   return html`${renderHead(texts.title, { about: texts.about })}
 <section class="pane">
-<form method="post" action="${path}" data-confirm="store.create" class="fields">${page.formField}
+<form method="post" action="${path}" data-confirm="store.create" class="fields">${page.formFields}
 ${renderField(texts.storeName, 'storeName', { required: true, maxlength: 100, autocomplete: 'off' })}
 ${renderChooser(texts.mode, 'mode', first, options)}
 ${renderOwner(page)}
@@ -124,9 +124,9 @@ ${renderField(email, 'email', { type: 'email', maxlength: 200, autocomplete: 'of
 const verbs = { waiting: 'approve', unproven: 'approve', approved: 'suspend', suspended: 'resume' } as const
 
 export function renderStore(page: Page, store: StoreOverview): Html {
-  const { formField, texts } = page
+  const { formFields, texts } = page
   const { id, standing, suspendedReason } = store
-  const hidden = html`${formField}${renderHidden('storeId', id)}`
+  const hidden = html`${formFields}${renderHidden('storeId', id)}`
   const verb = verbs[standing]
   const act =
     verb !== 'suspend' &&
