@@ -10,7 +10,7 @@ import type { Context } from '../context.ts'
 import { openEventWaits } from '../events/wait.ts'
 import { openBudgets, openPlaces } from '../payments/limits.ts'
 import { openRails } from '../payments/rails.ts'
-import { openIssuer } from '../payments/receipts.ts'
+import { type Issuer, openIssuer } from '../payments/receipts.ts'
 import { openReadiness } from '../payments/settlers/readiness.ts'
 import { openOutcomes } from '../payments/waits.ts'
 import { Problem } from '../problems.ts'
@@ -23,10 +23,8 @@ import { pagePathOf, payRoutes } from './api/pay.ts'
 import { keyedRoutes } from './api/routes.ts'
 import { webhookRoutes } from './api/webhooks.ts'
 import { parseBody } from './body.ts'
-import { mountForms } from './buyer/forms.ts'
+import { mountForms, mountPrepare } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
-import { mountPrepare } from './buyer/prepare.ts'
-import { mountDid } from './did.ts'
 import { mountDocs } from './docs/mount.ts'
 import { addressBucket, openLimiter } from './limits.ts'
 import { type Health, openReadyCheck } from './operations.ts'
@@ -122,6 +120,23 @@ function openPayEngine(ctx: Context): PayEngine {
     places: openPlaces(ctx.config.paymentsAtOnce),
     issuer: openIssuer(ctx.config.receiptKeysFile),
   }
+}
+
+/**
+ * Publishes the keys that sign offers and receipts. API and payment page may have two hosts, and each host has its own
+ * document: the request's host chooses between these two and never appears in the answer.
+ */
+function mountDid(app: FastifyInstance, { config }: Context, issuer: Issuer | null): void {
+  const pageHost = new URL(config.checkoutPageUrl).host
+  app.get('/.well-known/did.json', (request, reply) => {
+    if (!issuer) throw new Problem('not_found', 'This deployment signs no receipts.')
+    // Not request.host: what a trusted proxy passes on of X-Forwarded-Host is the client's choice, and the answer is cached.
+    const url = request.headers.host === pageHost ? config.checkoutPageUrl : config.baseUrl
+    return reply
+      .headers({ 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' })
+      .type('application/json; charset=utf-8')
+      .send(JSON.stringify(issuer.describeKeys(url)))
+  })
 }
 
 const common = {

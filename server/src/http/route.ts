@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto'
 import type { Actor, Scope } from '@farthing/sdk'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
+import type { IdempotencyKey } from '../checkouts/create.ts'
 import type { Context } from '../context.ts'
 import type { StoreId } from '../ids.ts'
 import { invalid, type Problem, type ProblemCode } from '../problems.ts'
@@ -137,4 +139,21 @@ export function parseTime(pointer: string, text: string): Date {
     throw invalid({ pointer, code: 'time', detail: 'Must be an ISO 8601 time, not before 1970.' })
   }
   return time
+}
+
+/**
+ * Reads a request's Idempotency-Key, which is scoped to the store and route. It comes with a hash of the body's bytes:
+ * the same key with different bytes is rejected.
+ */
+export function readIdempotencyKey(request: FastifyRequest, route: string): IdempotencyKey | null {
+  const key = request.headers['idempotency-key']
+  if (key === undefined) return null
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw invalid({
+      pointer: 'Idempotency-Key',
+      code: 'header',
+      detail: 'Must be 1 to 255 visible ASCII characters.',
+    })
+  }
+  return { route, key, bodyHash: hash('sha256', request.bodyBytes, 'base64') }
 }

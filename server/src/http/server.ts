@@ -3,9 +3,9 @@ import type { Context } from '../context.ts'
 import { newId } from '../ids.ts'
 import { Problem, type ProblemCode } from '../problems.ts'
 import type { Caller } from '../stores/authenticate.ts'
+import { refuseNul } from './body.ts'
 import type { Health } from './operations.ts'
 import { type ProblemAnswer, renderProblem } from './problem.ts'
-import { refuseNul } from './refuse-nul.ts'
 import { dropUnread } from './unread.ts'
 
 declare module 'fastify' {

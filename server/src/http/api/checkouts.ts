@@ -4,8 +4,15 @@ import { cancelCheckout } from '../../checkouts/cancel.ts'
 import type { CreateCheckoutVerb } from '../../checkouts/create.ts'
 import { metadataKeysMax, metadataValueCharactersMax } from '../../checkouts/metadata.ts'
 import { listCheckouts, readCheckout } from '../../checkouts/read.ts'
-import { answer, callerOf, limitDefault, type Route, sendText, timesOf } from '../route.ts'
-import { readIdempotencyKey } from './idempotency.ts'
+import {
+  answer,
+  callerOf,
+  limitDefault,
+  type Route,
+  readIdempotencyKey,
+  sendText,
+  timesOf,
+} from '../route.ts'
 import { CheckoutPayment } from './payments.ts'
 import { Refund } from './refunds.ts'
 import { cursor, limit, nullable, object, of, pageOf, shape, timestamp, webUrl } from './shapes.ts'

@@ -12,8 +12,7 @@ import { prepareRefund } from '../../refunds/prepare.ts'
 import { listRefunds, readRefund } from '../../refunds/read.ts'
 import { signRefund } from '../../refunds/sign.ts'
 import { openRefundWaits } from '../../refunds/wait.ts'
-import { answer, limitDefault, type Route, sendJson } from '../route.ts'
-import { readIdempotencyKey } from './idempotency.ts'
+import { answer, limitDefault, type Route, readIdempotencyKey, sendJson } from '../route.ts'
 import { cursor, limit, nullable, object, of, pageOf, shape, timestamp } from './shapes.ts'
 
 const refundStatuses = ['REQUESTED', 'SIGNED', 'SENT', 'COMPLETED', 'DECLARED', 'FAILED', 'CANCELED'] as const

@@ -1,11 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toStored } from '../../chains/families.ts'
+import { type PayEngine, preparePayment } from '../../checkouts/pay.ts'
+import { closedProblem, restoringProblem } from '../../checkouts/refusals.ts'
+import { type CheckoutView, isPayable, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import type { Rails } from '../../payments/rail.ts'
+import { toTerms } from '../../payments/terms.ts'
 import { type PasteOutcome, pasteTransaction } from '../../payments/transfers/paste.ts'
 import { reserveTransfer } from '../../payments/transfers/reserve.ts'
+import { Problem } from '../../problems.ts'
+import { pagePathOf } from '../api/pay.ts'
 import { addressBucket, openLimiter } from '../limits.ts'
-import { fieldOf, findView, refuseCrossSite, takeForms } from './form.ts'
 
 /** Each may cost a query to every node. */
 const pastesPerSecond = 2
@@ -85,4 +90,72 @@ function lead(
   if (typeof lang === 'string' && /^[A-Za-z-]{2,20}$/.test(lang)) query.set('lang', lang)
   const search = query.size > 0 ? `?${query}` : ''
   return reply.code(303).header('location', `${path}/${checkoutId}${search}#send`).send()
+}
+
+/** Enough for a network's name and an address or a transaction hash. */
+const formBytesMax = 1_024
+
+/** Makes a scope read only form bodies, as a buyer's browser or wallet posts them. */
+export function takeForms(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: formBytesMax },
+    async (_request: FastifyRequest, body: string) => new URLSearchParams(body),
+  )
+}
+
+export function fieldOf({ body }: FastifyRequest, name: string): string | null {
+  return body instanceof URLSearchParams ? body.get(name) : null
+}
+
+/**
+ * Another site has no reason to post these forms. Browsers say where a form came from; those that hide the page's URL
+ * send the origin "null".
+ */
+export function refuseCrossSite(ctx: Context, { headers }: FastifyRequest): void {
+  const site = headers['sec-fetch-site']
+  const origin = headers.origin
+  const isOurs =
+    typeof site === 'string'
+      ? site === 'same-origin' || site === 'none'
+      : origin === undefined || origin === 'null' || origin === new URL(ctx.config.checkoutPageUrl).origin
+  if (!isOurs) throw new Problem('cross_site', 'This form can be submitted only from its own page.')
+}
+
+/** The checkout that the URL names. */
+export async function findView(ctx: Context, { params }: FastifyRequest): Promise<CheckoutView> {
+  const view = await readView(ctx, (params as { checkoutId: string }).checkoutId)
+  if (!view) throw new Problem('not_found', 'No such checkout.')
+  return view
+}
+
+/**
+ * POST checkoutUrl/prepare, and the same under the API's path: returns what a payer has to sign, on networks where
+ * building it takes a node. The signed payment is then submitted like any other. Preparing changes nothing.
+ */
+export function mountPrepare(app: FastifyInstance, ctx: Context, engine: PayEngine): void {
+  void app.register(async (scope) => {
+    takeForms(scope)
+    // Open to pages of any origin, like the payment itself.
+    scope.addHook('onSend', async (_request, reply) => void reply.header('access-control-allow-origin', '*'))
+
+    const prepare = async (request: FastifyRequest, reply: FastifyReply) => {
+      const view = await findView(ctx, request)
+      if (!isPayable(view)) throw closedProblem(view.checkout)
+      if (view.isRestoring) throw restoringProblem()
+      const offered = await toTerms(engine.rails, view.checkout.id, view.checkout.options)
+      const wanted = offered.find(({ network }) => network === fieldOf(request, 'network'))
+      const prepared = wanted && (await preparePayment(engine, wanted, fieldOf(request, 'payer') ?? ''))
+      if (!prepared)
+        throw new Problem(
+          'not_found',
+          'The server does not prepare payments for this checkout on that network.',
+        )
+      if ('refusal' in prepared) return reply.code(402).send({ error: prepared.refusal })
+      return reply.send({ accepted: wanted, ...prepared })
+    }
+    for (const path of [pagePathOf(ctx), '/api/v1/checkouts'])
+      scope.post(`${path}/:checkoutId/prepare`, prepare)
+  })
 }

@@ -1,13 +1,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { countUndecided } from '../../payments/credits/store-payments.ts'
+import { sendCompressed } from '../page/accept.ts'
 import { openAssets } from '../page/assets.ts'
-import { sendCompressed } from '../page/compress.ts'
 import { type Html, html } from '../page/html.ts'
 import { contentPolicy } from '../page/policy.ts'
 import type { ScreenId } from './frame/screens.ts'
-import { countMax, type Frame, renderBand, renderChoices, renderSide } from './frame/side.ts'
-import { rememberTheme, themeOf } from './frame/theme.ts'
+import {
+  countMax,
+  type Frame,
+  rememberTheme,
+  renderBand,
+  renderChoices,
+  renderSide,
+  themeOf,
+} from './frame/side.ts'
 import { hasStepsLeft } from './start/steps.ts'
 import { languageOf, rememberLanguage } from './texts/choose.ts'
 import { forStore, giveFormToken, sessionOf } from './visitor.ts'

@@ -1,3 +1,5 @@
+import { brotliCompressSync, constants } from 'node:zlib'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 /**
  * A client's preferences from Accept or Accept-Language, best first, with weights from 1 to 1000. A weight outside 0 to 1
  * is ignored, as if there were none.
@@ -28,4 +30,13 @@ export function prefersPage(accept: string | undefined): boolean {
   const page = preferences.find(({ value }) => value === 'text/html')
   const other = preferences.find(({ value }) => value === 'application/json' || value === '*/*')
   return page !== undefined && page.weight >= (other?.weight ?? 0)
+}
+
+/** Fast, and small enough: every request renders the page again. */
+const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }
+
+/** Sends a page, compressed where the browser takes it. */
+export function sendCompressed(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {
+  if (!/\bbr\b/.test(String(request.headers['accept-encoding'] ?? ''))) return reply.send(text)
+  return reply.header('content-encoding', 'br').send(brotliCompressSync(text, brotli))
 }

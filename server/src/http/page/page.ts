@@ -4,17 +4,18 @@ import { isPayable, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import type { Rails } from '../../payments/rail.ts'
 import { toTerms } from '../../payments/terms.ts'
+import { Problem } from '../../problems.ts'
+import { imageForm } from '../../stores/check-text.ts'
+import { readLogo } from '../../stores/rows.ts'
 import { pagePathOf } from '../api/pay.ts'
 import type { Route } from '../route.ts'
-import { prefersPage } from './accept.ts'
+import { prefersPage, sendCompressed } from './accept.ts'
 import { mountAssets, openAssets } from './assets.ts'
 import { type Asked, ways } from './choice.ts'
-import { sendCompressed } from './compress.ts'
 import type { Document, PageHost } from './document.ts'
 import { chooseLanguage } from './languages/choose.ts'
 import { english } from './languages/en.ts'
 import type { Notice } from './languages/language.ts'
-import { mountLogo } from './logo.ts'
 import { renderNotFound, renderPage, renderUnavailable } from './render.ts'
 
 /**
@@ -79,4 +80,26 @@ function readAsked(request: FastifyRequest): Asked {
 
 function sendDocument(request: FastifyRequest, reply: FastifyReply, document: Document): FastifyReply {
   return sendCompressed(request, reply.code(document.status).headers(document.headers), document.text)
+}
+
+/** How long a browser may show an old logo. */
+const keptSeconds = 300
+
+/** Serves the store's logo, because the page loads nothing from other hosts. An SVG opened on its own can do nothing. */
+export function mountLogo(scope: FastifyInstance, ctx: Context, path: string): void {
+  scope.get(`${path}/:checkoutId/logo`, async (request, reply) => {
+    const { checkoutId } = request.params as { checkoutId: string }
+    const view = await readView(ctx, checkoutId)
+    const logo = view?.store.hasLogo ? await readLogo(ctx.db, view.checkout.storeId) : null
+    const [, type, base64] = imageForm.exec(logo ?? '') ?? []
+    if (!type || !base64) throw new Problem('not_found', 'This store has no logo.')
+    return reply
+      .headers({
+        'content-type': type,
+        'cache-control': `public, max-age=${keptSeconds}`,
+        'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+        'cross-origin-resource-policy': 'same-origin',
+      })
+      .send(Buffer.from(base64, 'base64'))
+  })
 }

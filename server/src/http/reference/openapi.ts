@@ -1,11 +1,65 @@
+import { readFileSync } from 'node:fs'
 import { type ProblemCode, problems } from '../../problems.ts'
-import { eventComponents, components as otherComponents } from '../api/components.ts'
-import { ProblemDetails } from '../api/shapes.ts'
+import { Checkout, CreateCheckout, StoreCheckout } from '../api/checkouts.ts'
+import { Event } from '../api/events.ts'
+import { ApiKey, ApiKeySecret, CreateApiKey, RotateApiKey } from '../api/keys.ts'
+import { Currency, Network } from '../api/networks.ts'
+import { TermsSchema } from '../api/pay.ts'
+import { CheckoutPayment, Payment, PaymentHint } from '../api/payments.ts'
+import { CreateRefund, NameTransaction, PreparedRefund, PresentRefund, Refund } from '../api/refunds.ts'
+import { Actor, ProblemDetails } from '../api/shapes.ts'
+import { FinalityRule, Store, UpdateStore } from '../api/store.ts'
+import { ProveWallet, RegisterWallet, UpdateWallet, Wallet, WalletChallenge } from '../api/wallets.ts'
+import {
+  CreateWebhookEndpoint,
+  Delivery,
+  DeliveryAttempt,
+  Redeliver,
+  Redelivered,
+  UpdateWebhookEndpoint,
+  WebhookEndpoint,
+} from '../api/webhooks.ts'
 import type { Route } from '../route.ts'
-import { type Example, type Examples, readExamples } from './examples.ts'
 
 /** Schemas that the document lists by name. */
-const components = { ...otherComponents, ...eventComponents }
+const components = {
+  Checkout,
+  CheckoutPayment,
+  PaymentHint,
+  Payment,
+  StoreCheckout,
+  CreateCheckout,
+  Refund,
+  CreateRefund,
+  PreparedRefund,
+  PresentRefund,
+  NameTransaction,
+  FinalityRule,
+  Store,
+  UpdateStore,
+  RegisterWallet,
+  UpdateWallet,
+  WalletChallenge,
+  ProveWallet,
+  Wallet,
+  ApiKey,
+  ApiKeySecret,
+  CreateApiKey,
+  RotateApiKey,
+  Network,
+  Currency,
+  PaymentRequired: TermsSchema,
+  ProblemDetails,
+  Event,
+  Actor,
+  WebhookEndpoint,
+  CreateWebhookEndpoint,
+  UpdateWebhookEndpoint,
+  Delivery,
+  DeliveryAttempt,
+  Redeliver,
+  Redelivered,
+}
 
 /** Problems that any operation can return. */
 const anyRoute: readonly ProblemCode[] = [
@@ -165,4 +219,23 @@ function withReferences(schema: unknown, self?: string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => withReferences(item))
   if (typeof schema !== 'object' || schema === null) return schema
   return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, withReferences(value)]))
+}
+
+/** A request and its answer, as a test got it. */
+export type Example = {
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: object
+  readonly status: number
+  readonly answer: object
+}
+
+/** By operation. */
+export type Examples = Readonly<Record<string, readonly Example[]>>
+
+const file = new URL('../../../../docs/api/examples.json', import.meta.url)
+
+/** The committed examples. An operation that has none yet is described without. */
+export function readExamples(): Examples {
+  return JSON.parse(readFileSync(file, 'utf8')) as Examples
 }

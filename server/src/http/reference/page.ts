@@ -3,8 +3,7 @@ import type { DocsPage } from '../docs/chapters.ts'
 import { renderCode } from '../docs/code.ts'
 import { type Html, html } from '../page/html.ts'
 import type { Route } from '../route.ts'
-import { type Example, readExamples } from './examples.ts'
-import { problemsOf } from './openapi.ts'
+import { type Example, problemsOf, readExamples } from './openapi.ts'
 
 /** /docs/api: what each operation accepts and returns, generated from the routes. */
 export function makeReference(routes: readonly Route[], baseUrl: string): DocsPage {

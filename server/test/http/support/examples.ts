@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import type { Example, Examples } from '../../../src/http/reference/examples.ts'
+import type { Example, Examples } from '../../../src/http/reference/openapi.ts'
 import { replaceRates } from '../../../src/rates/rows.ts'
 import { sources } from '../../../src/rates/sources.ts'
 import { openTestApp } from '../../support/app.ts'

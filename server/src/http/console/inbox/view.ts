@@ -54,16 +54,14 @@ function renderItem(screen: Screen, inbox: Inbox, item: Item): Html {
   const { locale, now } = screen
   const { disposition } = payment
   if (disposition === 'exact') return html``
-  return html`<details class="item" id="${payment.paymentId}"${payment.paymentId === inbox.opened && html` open`}>
-<summary><span class="chip bad">${texts.dispositions[disposition]}</span><strong>${showTokens(locale, payment, payment.amount)}</strong><span class="what soft">${whyOf(screen, payment, owed)}</span>${showTime(
-    locale,
-    payment.firstBlockTime,
-    now,
-  )}</summary>
-<div class="cols"><div class="stack">${renderDecision(screen, item)}</div>${renderFacts(
-    screen,
-    payment,
-  )}</div></details>`
+  const { paymentId, amount, firstBlockTime } = payment
+  const summary = html`<span class="chip bad">${texts.dispositions[disposition]}</span>
+<strong>${showTokens(locale, payment, amount)}</strong>
+<span class="what soft">${whyOf(screen, payment, owed)}</span>${showTime(locale, firstBlockTime, now)}`
+  return html`<details class="item" id="${paymentId}"${paymentId === inbox.opened && html` open`}>
+<summary>${summary}</summary>
+<div class="cols"><div class="stack">${renderDecision(screen, item)}</div>
+${renderFacts(screen, payment)}</div></details>`
 }
 
 /** Why it completed nothing, in words. */

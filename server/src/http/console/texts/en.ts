@@ -60,7 +60,7 @@ export const en = {
     addPasskey: 'Add a passkey',
     provider: 'Company sign-in',
     connected: 'Your account there signs you in.',
-    notConnected: 'Not connected. Your passkey stays what confirms changes.',
+    notConnected: 'Not connected. You confirm changes with your passkey either way.',
     connect: 'Connect',
     disconnect: 'Disconnect',
     sessions: 'Where you are signed in',
@@ -90,9 +90,9 @@ export const en = {
     withdraw: 'Withdraw',
     invite: 'Invite a member',
     name: 'Name',
-    email: 'E-mail, if you want to note it',
+    email: 'E-mail address (optional)',
     /** Instead of `email`, where mails are sent. */
-    emailMailed: 'E-mail, if the link is to be sent there too',
+    emailMailed: 'E-mail address, if the link should be mailed too',
     role: 'Role',
     makeLink: 'Make a link',
     roles: { owner: 'owner', manager: 'manager', developer: 'developer', viewer: 'viewer' },
@@ -117,7 +117,7 @@ export const en = {
     proven: 'Proven by a signature on {time}',
     unproven: 'Not proven by a signature',
     askUse: 'Be paid on {network} to {address}',
-    askRetire: 'Stop using on {network} {address}',
+    askRetire: 'Stop using {address} on {network}',
     askedBy: 'Asked for by {who}, {time}.',
     askedByUntil: 'Asked for by {who}, {time}; waits until {until}.',
     compare:
@@ -253,8 +253,8 @@ export const en = {
 
   start: {
     title: 'First steps',
-    about: 'Each is ticked off when it has really happened. Skip what you do not need.',
-    finished: 'Everything is done. You find this page here whenever you look for it.',
+    about: 'Each step is ticked off once it has happened. Skip what you do not need.',
+    finished: 'Everything is done. This page stays at this address.',
     count: '{done} of {all} done',
     done: 'Done',
     next: 'Next',
@@ -301,7 +301,7 @@ export const en = {
     taken: { today: 'Taken today', week: 'Taken this week', month: 'Taken this month' },
     more: '{share} more',
     less: '{share} less',
-    same: 'As much',
+    same: 'No more and no less',
     than: 'than {days}, which brought {amount}',
     nothingBefore: 'Nothing came in on {days}',
     untilNow: {
@@ -337,8 +337,8 @@ export const en = {
     decideMany: 'Decide on more than {count} payments',
     decideAbout: '{amount} arrived late, short, twice or without a checkout',
     endpoint: 'Fix a webhook endpoint',
-    endpointFailing: '{host} has taken nothing since {time}',
-    endpointOff: '{host} was switched off, because it took nothing',
+    endpointFailing: '{host} has accepted nothing since {time}',
+    endpointOff: '{host} was switched off, because it accepted nothing',
     walletWaits: 'Confirm or refuse a new wallet',
     walletWaitsAbout: 'A request to pay to another address needs an owner',
     refund: 'Finish {count} refunds',
@@ -496,7 +496,7 @@ export const en = {
       safe: { title: 'Safe', text: 'The block is very unlikely to be replaced' },
       final: { title: 'Final', text: 'The payment can no longer be reversed' },
       awaitFinal: { title: 'Final', text: 'Not yet. This takes up to half an hour. You have nothing to do' },
-      completed: { title: 'Counted as paid', text: 'From here on the order is paid' },
+      completed: { title: 'Counted as paid', text: 'The order counts as paid from now on' },
       reopened: { title: 'Open again', text: 'The buyer can pay again' },
       expired: { title: 'Expired', text: 'It can no longer be paid' },
       canceled: { title: 'Canceled', text: 'It can no longer be paid' },
@@ -521,7 +521,7 @@ export const en = {
 
   newPayment: {
     title: 'New payment',
-    about: 'Makes a link to a payment page. Send it, or show its code to the buyer.',
+    about: 'Makes a link to a payment page. Send it to the buyer, or show its code.',
     amount: 'Amount',
     currency: 'Currency',
     description: 'What is it for?',
@@ -537,9 +537,11 @@ export const en = {
       ambiguous:
         'This amount can be read in two ways, as thousands or as a fraction. Write thousands without a comma or point, such as 1500, and a fraction with two digits or four, such as 1.50 or 1.2340.',
       currency: 'Choose a currency.',
-      description: 'The description is too long, or has characters that cannot be shown. Write up to 500.',
-      order: 'The order number is too long, or has characters that cannot be shown. Write up to 255.',
-      used: 'A link was made with this form already. If you need another, make it now.',
+      description:
+        'The description is too long, or has characters that cannot be shown. Write at most 500 characters.',
+      order:
+        'The order number is too long, or has characters that cannot be shown. Write at most 255 characters.',
+      used: 'A link was already made with this form. Submit it again if you need another one.',
       store_inactive:
         'This store may not take payments yet: it waits for approval or for the proof of its wallet, or it is suspended.',
       wallet_required: 'This store has no wallet that can be paid now. Look at Wallets.',
@@ -596,8 +598,7 @@ export const en = {
       twice: '{order} was paid already',
     },
     whatFor: 'What was it for? Likely checkouts first',
-    noneLikely:
-      'No unpaid checkout of the days before asked for this amount. If you know the order, look for it.',
+    noneLikely: 'No recent unpaid checkout asked for this amount. If you know the order, search for it.',
     found: 'Checkouts found for {text}',
     notFound: 'There is no unpaid checkout with the order or id {text}.',
     reasons: {
@@ -638,13 +639,13 @@ export const en = {
       already_paid: 'That checkout is paid already. Choose another one, or put the payment aside.',
       payment_in_progress:
         'Another payment for that checkout is on its way. Wait until it has arrived or failed, then decide.',
-      payment_not_open: 'This payment has been decided about already, or the network took it back.',
+      payment_not_open: 'This payment was decided already, or the network reversed it.',
       payment_refunded: 'This payment is being refunded, so it cannot pay an order. Cancel the refund first.',
       wallet_unproven:
         'Another store has registered the same wallet. Prove that the wallet is yours, then decide.',
       not_found: 'There is no such checkout or payment in this store.',
       rate_limited: 'Many decisions of this store are waiting to be carried out. Try again in a moment.',
-      note: 'The note is too long, or has characters that cannot be kept. Write up to 1,000.',
+      note: 'The note is too long, or has characters that cannot be kept. Write at most 1,000 characters.',
     },
   },
 
@@ -703,7 +704,7 @@ export const en = {
       buyer: { title: 'The buyer’s turn.', text: 'They open the link and name an address.' },
       canceling: {
         title: 'Being canceled.',
-        text: 'What was handed out for signing can still be used for a while. Once it cannot, the refund is canceled by itself.',
+        text: 'It was handed out for signing, and a signature could still be used for a while. After that the refund is canceled by itself.',
       },
       moving: { title: 'Nothing to do.', text: 'It is signed and on its way. The outcome appears here.' },
       done: { title: 'Nothing left to do.', text: 'The buyer has the money.' },
@@ -711,7 +712,7 @@ export const en = {
         title: 'Nothing left to do.',
         text: 'You said that you have paid it another way. Farthing has not seen it.',
       },
-      failed: { title: 'No money moved.', text: 'The amount is free again: you can refund it anew.' },
+      failed: { title: 'No money moved.', text: 'The amount can be refunded again.' },
       canceled: { title: 'Nothing left to do.', text: 'It was canceled. No money moved.' },
     },
     mayNot: 'Owners and managers do this.',
@@ -744,7 +745,7 @@ export const en = {
 
     signWith: 'Sign with {wallet}',
     yourWallet: 'your wallet',
-    asking: 'Look at your wallet. It shows the amount and the address: sign if they are these.',
+    asking: 'Check your wallet. Sign if it shows the same amount and address as this page.',
     noWallet:
       'There is no wallet in this browser that can sign it. Open this page where {wallet} is, or sign on the command line:',
     /** What the script says when a wallet does not sign. */
@@ -780,7 +781,7 @@ export const en = {
     newLink: 'Make another link',
     linkMade: 'Send this link to the buyer',
     linkAbout:
-      'With it they name the address that gets the money. It is shown only now, and works once. A new link ends it.',
+      'The buyer uses it to name the address that gets the money. It is shown only now and works once. A new link replaces it.',
     copyLink: 'Copy the link',
     linkUntil: 'It works until {time}.',
     back: 'Back to the refund',
@@ -800,7 +801,7 @@ export const en = {
       'The money may have come from an exchange, so it should not simply go back. You get a link to send: the buyer names an address, and you confirm it.',
     toAddress: 'Another address',
     toAddressAbout:
-      'It takes a touch of your passkey. Compare every character: what is sent there cannot be called back.',
+      'You confirm it with your passkey. Compare every character: money sent there cannot be called back.',
     address: 'Address on {network}',
     way: 'How it is paid',
     ways: {
@@ -826,7 +827,7 @@ export const en = {
     reversed: 'The chain took this payment back, so there is nothing to refund.',
     limit:
       'In this store a manager may refund {limit} within 24 hours, and this would be more. Ask an owner.',
-    notTheirs: 'Another person asked for this refund, or a program did, so an owner does this.',
+    notTheirs: 'Another member or a program requested this refund, so an owner has to do this.',
     refundsOf: 'Refunds',
 
     problems: {
@@ -840,9 +841,9 @@ export const en = {
         'This payment has had as many signed refunds as one payment can have. Send the rest yourself: choose “I send it myself”.',
       wallet_unproven:
         'Your store has not proven that the wallet which received this money is its own. Prove it first, then refund.',
-      recipient_needs_member: 'Another address than the payer’s takes a touch of your passkey.',
+      recipient_needs_member: 'To refund to another address than the payer’s, confirm it with your passkey.',
       address_request_closed:
-        'That is no longer possible: an address was confirmed or named anew, or the refund is over.',
+        'That is no longer possible: an address was confirmed, the buyer named another one, or the refund is over.',
       settlement_unavailable: 'Farthing cannot send it right now. Sign again later, or send it yourself.',
       rate_limited: 'Your wallet has many refunds on their way. Try again in a moment.',
       payment_not_open:
@@ -935,7 +936,7 @@ export const en = {
     copyKey: 'Copy the key',
     endpoints: 'Webhook endpoints',
     endpointsAbout:
-      'Addresses of yours that are told what happens here. What they do not take stays in the event log.',
+      'Your servers that are told what happens here. Events that they do not accept stay in the event log.',
     addEndpoint: 'Add endpoint',
     noEndpoints: 'No endpoint yet. Add one, and your shop hears of every payment by itself.',
     endpoint: 'Endpoint',
@@ -968,13 +969,13 @@ export const en = {
     disable: 'Switch off',
     enable: 'Switch on',
     enableAbout: 'Events that happen from then on are sent. Send those from before again, below.',
-    disableAbout: 'What waits is given up. It can be sent again later.',
+    disableAbout: 'Events that are waiting are given up. You can send them again later.',
     remove: 'Delete',
     removeAbout: 'For good. Its deliveries are no longer listed.',
     secret: 'Signing secret',
     secretAbout: 'Your server checks with it that a webhook came from here. If it leaked, replace it.',
-    overlap: 'The old one signs too',
-    overlaps: { '0': 'Not any more', '3600': 'For an hour', '86400': 'For a day' },
+    overlap: 'Also sign with the old one',
+    overlaps: { '0': 'No longer', '3600': 'For an hour', '86400': 'For a day' },
     roll: 'Replace the secret',
     secretMade: 'Your signing secret',
     secretMadeAbout:
@@ -983,7 +984,7 @@ export const en = {
     deliveries: 'Deliveries',
     latest: 'Latest deliveries',
     noDeliveries: 'Nothing was sent yet. A test event shows whether your endpoint answers.',
-    noneFound: 'None among those looked through.',
+    noneFound: 'Nothing found in the part searched so far.',
     lookFurther: 'Look further back',
     event: 'Event',
     answer: 'Answer',
@@ -1000,7 +1001,7 @@ export const en = {
     resend: 'Send again',
     resendAll: 'Send again what happened since',
     resendAllAbout:
-      'After your endpoint was down: what it has missed, with the same ids, so that nothing counts twice.',
+      'For an endpoint that was down: sends what it missed, with the same ids, so that nothing counts twice.',
     since: 'Since',
     hours: {
       '1': 'An hour ago',
@@ -1014,7 +1015,7 @@ export const en = {
     includes: { undelivered: 'Only what did not arrive', all: 'All, also what arrived' },
     onTheWay: '{count} events are on their way',
     onTheWayNone: 'There was nothing to send again',
-    moreToSend: 'There is more: up to 5,000 events are looked through at once.',
+    moreToSend: 'There may be more: each request covers up to 5,000 events.',
     goOn: 'Go on',
     delivery: 'Delivery',
     deletedEndpoint: 'An endpoint that was deleted',
@@ -1025,7 +1026,7 @@ export const en = {
     signature: 'v1,… (made with the secret, kept nowhere)',
     events: 'Event log',
     eventsAbout: 'Everything that happened in this store, without gaps. Webhooks carry the same.',
-    noEvents: 'Nothing has happened yet. Create a checkout, and it begins.',
+    noEvents: 'Nothing has happened yet. The first checkout brings the first event.',
     about: 'About',
     by: 'By',
     aboutWhat: 'Checkout or payment id',
@@ -1096,7 +1097,7 @@ export const en = {
       timeZone: 'Choose a time zone from the list.',
       reportCurrency: 'Choose a currency from the list.',
       large: 'The logo is larger than 9 KB. Make it smaller, for example 128 by 128 pixels, and try again.',
-      image: 'The logo is no PNG, JPEG or WebP image. Choose another file.',
+      image: 'The logo is not a PNG, JPEG or WebP image. Choose another file.',
     },
   },
 
@@ -1113,8 +1114,8 @@ export const en = {
     newest: 'Newest',
     older: 'Older',
     lookFurther: 'Look further back',
-    looked: 'Looked through numbers {from} to {to} of the event log.',
-    none: 'Nothing like that happened there.',
+    looked: 'Searched the events {from} to {to} of the log.',
+    none: 'Nothing found in this part of the log.',
     empty: 'Nothing has changed yet.',
     details: 'Details',
     kinds: {
@@ -1150,7 +1151,7 @@ export const en = {
       'member.removed': '{who} removed {what}',
       'member.role_changed': '{who} gave {what} another role: {role}',
       'member.operator_added': '{who} made {what} an operator of the deployment',
-      'member.operator_removed': '{who} took from {what} the role of an operator',
+      'member.operator_removed': '{who} removed {what} as an operator of the deployment',
       'member.passkey_added': '{what} added a passkey',
       'member.passkey_removed': '{what} removed a passkey',
       'member.identity_added': '{what} connected an account to sign in with',
@@ -1191,7 +1192,7 @@ export const en = {
       since: 'Since',
       test: 'Test',
       empty: 'There are no stores yet. Create the first one, or let people sign up (SIGN_UP).',
-      notFound: 'No store fits. Search for a part of its name, or for its whole id.',
+      notFound: 'No store matches. Search for part of a name or for a whole id.',
       older: 'Older',
       create: 'Create a store',
       healthy: 'Fine',
@@ -1330,7 +1331,7 @@ export const en = {
       run: 'Examine',
       again: 'Examine again',
       well: 'All is well',
-      wrong: '{count} to put right',
+      wrong: 'Problems found: {count}',
       took: 'Examined {time}.',
       tooLong:
         'It took too long and was given up. Run it at the command line: it says there how far it gets.',

@@ -83,7 +83,7 @@ export const es: typeof en = {
     withdraw: 'Retirar',
     invite: 'Invitar a un miembro',
     name: 'Nombre',
-    email: 'Correo electrónico, si quiere anotarlo',
+    email: 'Correo electrónico (opcional)',
     emailMailed: 'Correo electrónico, si quiere que el enlace se envíe también allí',
     role: 'Función',
     makeLink: 'Crear un enlace',
@@ -109,7 +109,7 @@ export const es: typeof en = {
     proven: 'Demostrada con una firma el {time}',
     unproven: 'Sin demostrar con una firma',
     askUse: 'Cobrar en {network} en {address}',
-    askRetire: 'Dejar de usar en {network} {address}',
+    askRetire: 'Dejar de usar {address} en {network}',
     askedBy: 'Lo pidió {who} el {time}.',
     askedByUntil: 'Lo pidió {who} el {time}; espera hasta el {until}.',
     compare:
@@ -282,8 +282,8 @@ export const es: typeof en = {
 
   start: {
     title: 'Primeros pasos',
-    about: 'Cada uno se marca cuando ha ocurrido de verdad. Omita lo que no necesite.',
-    finished: 'Todo está hecho. Esta página sigue aquí cuando la busque.',
+    about: 'Cada paso se marca cuando ha ocurrido. Omita lo que no necesite.',
+    finished: 'Todo está hecho. Esta página sigue en esta dirección.',
     count: '{done} de {all} hechos',
     done: 'Hecho',
     next: 'Siguiente',
@@ -524,7 +524,7 @@ export const es: typeof en = {
       safe: { title: 'Seguro', text: 'Es muy improbable que el bloque se reemplace' },
       final: { title: 'Definitivo', text: 'El pago ya no puede revertirse' },
       awaitFinal: { title: 'Definitivo', text: 'Aún no. Tarda hasta media hora. No tiene que hacer nada' },
-      completed: { title: 'Cuenta como pagado', text: 'Desde aquí el pedido está pagado' },
+      completed: { title: 'Cuenta como pagado', text: 'Desde ahora el pedido cuenta como pagado' },
       reopened: { title: 'Abierto de nuevo', text: 'El comprador puede volver a pagar' },
       expired: { title: 'Caducado', text: 'Ya no puede pagarse' },
       canceled: { title: 'Cancelado', text: 'Ya no puede pagarse' },
@@ -549,7 +549,7 @@ export const es: typeof en = {
 
   newPayment: {
     title: 'Nuevo pago',
-    about: 'Crea un enlace a una página de pago. Envíelo o muestre su código al comprador.',
+    about: 'Crea un enlace a una página de pago. Envíelo al comprador o muéstrele su código.',
     amount: 'Importe',
     currency: 'Moneda',
     description: '¿Para qué es?',
@@ -566,10 +566,10 @@ export const es: typeof en = {
         'Este importe se puede leer de dos maneras, como miles o como decimales. Escriba los miles sin coma ni punto, como 1500, y los decimales con dos cifras o con cuatro, como 1,50 o 1,2340.',
       currency: 'Elija una moneda.',
       description:
-        'La descripción es demasiado larga o tiene caracteres que no se pueden mostrar. Escriba hasta 500.',
+        'La descripción es demasiado larga o tiene caracteres que no se pueden mostrar. Escriba como máximo 500 caracteres.',
       order:
-        'El número de pedido es demasiado largo o tiene caracteres que no se pueden mostrar. Escriba hasta 255.',
-      used: 'Con este formulario ya se creó un enlace. Si necesita otro, créelo ahora.',
+        'El número de pedido es demasiado largo o tiene caracteres que no se pueden mostrar. Escriba como máximo 255 caracteres.',
+      used: 'Con este formulario ya se creó un enlace. Envíe el formulario de nuevo si necesita otro.',
       store_inactive:
         'Esta tienda aún no puede cobrar: espera la aprobación o la prueba de su cartera, o está suspendida.',
       wallet_required:
@@ -625,8 +625,7 @@ export const es: typeof en = {
       twice: '{order} ya estaba pagado',
     },
     whatFor: '¿Para qué era? Primero los cobros probables',
-    noneLikely:
-      'Ningún cobro sin pagar de los días anteriores pedía esta cantidad. Si conoce el pedido, búsquelo.',
+    noneLikely: 'Ningún cobro reciente sin pagar pedía esta cantidad. Si conoce el pedido, búsquelo.',
     found: 'Cobros encontrados para {text}',
     notFound: 'No hay ningún cobro sin pagar con el pedido o id {text}.',
     reasons: {
@@ -667,14 +666,14 @@ export const es: typeof en = {
       already_paid: 'Ese cobro ya está pagado. Elija otro o aparte el pago.',
       payment_in_progress:
         'Otro pago para ese cobro está en camino. Espere a que llegue o falle y decida después.',
-      payment_not_open: 'Ya se decidió sobre este pago, o la red lo retiró.',
+      payment_not_open: 'Ya se decidió sobre este pago, o la red lo revirtió.',
       payment_refunded:
         'Este pago se está reembolsando, así que no puede pagar un pedido. Cancele antes el reembolso.',
       wallet_unproven:
         'Otra tienda ha registrado la misma cartera. Demuestre que la cartera es suya y decida después.',
       not_found: 'No hay tal cobro ni tal pago en esta tienda.',
       rate_limited: 'Muchas decisiones de esta tienda esperan a aplicarse. Inténtelo en un momento.',
-      note: 'La nota es demasiado larga o tiene caracteres que no se pueden guardar. Escriba hasta 1.000.',
+      note: 'La nota es demasiado larga o tiene caracteres que no se pueden guardar. Escriba como máximo 1.000 caracteres.',
     },
   },
 
@@ -786,7 +785,7 @@ export const es: typeof en = {
 
     signWith: 'Firmar con {wallet}',
     yourWallet: 'su cartera',
-    asking: 'Mire su cartera. Muestra el importe y la dirección: firme si son estos.',
+    asking: 'Compruebe su cartera. Firme si muestra el mismo importe y la misma dirección que esta página.',
     noWallet:
       'En este navegador no hay ninguna cartera que pueda firmarlo. Abra esta página donde esté {wallet}, o firme en la línea de comandos:',
     signTroubles: {
@@ -822,7 +821,7 @@ export const es: typeof en = {
     newLink: 'Crear otro enlace',
     linkMade: 'Envíe este enlace al comprador',
     linkAbout:
-      'Con él indica la dirección que recibe el dinero. Se muestra solo ahora y sirve una vez. Un enlace nuevo lo anula.',
+      'El comprador indica con él la dirección que recibe el dinero. Se muestra solo ahora y sirve una vez. Un enlace nuevo lo sustituye.',
     copyLink: 'Copiar el enlace',
     linkUntil: 'Sirve hasta {time}.',
     back: 'Volver al reembolso',
@@ -842,7 +841,7 @@ export const es: typeof en = {
       'El dinero puede venir de un exchange, así que no debe volver sin más. Usted recibe un enlace para enviar: el comprador indica una dirección y usted la confirma.',
     toAddress: 'Otra dirección',
     toAddressAbout:
-      'Requiere su llave de acceso. Compare cada carácter: lo que se envía allí no puede recuperarse.',
+      'Se confirma con su llave de acceso. Compare cada carácter: el dinero que se envía allí no puede recuperarse.',
     address: 'Dirección en {network}',
     way: 'Cómo se paga',
     ways: {
@@ -866,7 +865,7 @@ export const es: typeof en = {
     reversed: 'La cadena deshizo este pago, así que no hay nada que reembolsar.',
     limit:
       'En esta tienda un encargado puede reembolsar {limit} en 24 horas, y esto sería más. Pídalo a un propietario.',
-    notTheirs: 'Otra persona o un programa pidió este reembolso, así que lo hace un propietario.',
+    notTheirs: 'Otro miembro o un programa pidió este reembolso, así que tiene que hacerlo un propietario.',
     refundsOf: 'Reembolsos',
 
     problems: {
@@ -879,9 +878,10 @@ export const es: typeof en = {
         'Este pago ya tuvo tantos reembolsos firmados como puede tener uno. Envíe el resto usted: elija «Lo envío yo».',
       wallet_unproven:
         'Su tienda no ha demostrado que la cartera que recibió este dinero es suya. Demuéstrelo primero y después reembolse.',
-      recipient_needs_member: 'Otra dirección que la del pagador requiere su llave de acceso.',
+      recipient_needs_member:
+        'Para reembolsar a otra dirección que la del pagador, confírmelo con su llave de acceso.',
       address_request_closed:
-        'Ya no es posible: una dirección se confirmó o se indicó de nuevo, o el reembolso terminó.',
+        'Ya no es posible: se confirmó una dirección, el comprador indicó otra, o el reembolso terminó.',
       settlement_unavailable: 'Farthing no puede enviarlo ahora. Firme más tarde, o envíelo usted.',
       rate_limited: 'Su cartera tiene muchos reembolsos en camino. Inténtelo en un momento.',
       payment_not_open:
@@ -973,7 +973,7 @@ export const es: typeof en = {
     copyKey: 'Copiar la clave',
     endpoints: 'Destinos de webhooks',
     endpointsAbout:
-      'Direcciones suyas a las que se avisa de lo que ocurre aquí. Lo que no reciben queda en el registro de eventos.',
+      'Sus servidores, a los que se avisa de lo que ocurre aquí. Los eventos que no aceptan quedan en el registro de eventos.',
     addEndpoint: 'Añadir destino',
     noEndpoints: 'Todavía no hay destinos. Añada uno y su tienda sabrá de cada pago por sí sola.',
     endpoint: 'Destino',
@@ -1006,7 +1006,7 @@ export const es: typeof en = {
     disable: 'Desactivar',
     enable: 'Activar',
     enableAbout: 'Se envían los eventos que ocurran desde entonces. Los anteriores puede reenviarlos abajo.',
-    disableAbout: 'Lo que espera se abandona. Se puede reenviar más tarde.',
+    disableAbout: 'Los eventos que esperan se abandonan. Puede reenviarlos más tarde.',
     remove: 'Eliminar',
     removeAbout: 'Para siempre. Sus entregas dejan de mostrarse.',
     secret: 'Secreto de firma',
@@ -1021,7 +1021,7 @@ export const es: typeof en = {
     deliveries: 'Entregas',
     latest: 'Últimas entregas',
     noDeliveries: 'Todavía no se ha enviado nada. Un evento de prueba muestra si su destino responde.',
-    noneFound: 'Ninguna entre las revisadas.',
+    noneFound: 'No se encontró nada en la parte revisada.',
     lookFurther: 'Buscar más atrás',
     event: 'Evento',
     answer: 'Respuesta',
@@ -1038,7 +1038,7 @@ export const es: typeof en = {
     resend: 'Reenviar',
     resendAll: 'Reenviar lo ocurrido desde',
     resendAllAbout:
-      'Tras una caída de su destino: lo que se perdió, con los mismos ids, para que nada cuente dos veces.',
+      'Para un destino que estuvo caído: envía lo que se perdió, con los mismos ids, para que nada cuente dos veces.',
     since: 'Desde',
     hours: {
       '1': 'Hace una hora',
@@ -1052,7 +1052,7 @@ export const es: typeof en = {
     includes: { undelivered: 'Solo lo que no llegó', all: 'Todo, también lo que llegó' },
     onTheWay: '{count} eventos en camino',
     onTheWayNone: 'No había nada que reenviar',
-    moreToSend: 'Hay más: se revisan hasta 5000 eventos de una vez.',
+    moreToSend: 'Puede haber más: cada solicitud revisa hasta 5000 eventos.',
     goOn: 'Continuar',
     delivery: 'Entrega',
     deletedEndpoint: 'Un destino que fue eliminado',
@@ -1063,7 +1063,7 @@ export const es: typeof en = {
     signature: 'v1,… (hecha con el secreto, no se guarda)',
     events: 'Registro de eventos',
     eventsAbout: 'Todo lo que ha ocurrido en esta tienda, sin huecos. Los webhooks llevan lo mismo.',
-    noEvents: 'Todavía no ha ocurrido nada. Cree un cobro y empezará.',
+    noEvents: 'Todavía no ha ocurrido nada. El primer cobro trae el primer evento.',
     about: 'Sobre',
     by: 'Quién',
     aboutWhat: 'Id de cobro o de pago',
@@ -1151,8 +1151,8 @@ export const es: typeof en = {
     newest: 'Más reciente',
     older: 'Anterior',
     lookFurther: 'Buscar más atrás',
-    looked: 'Revisados los números {from} a {to} del registro de eventos.',
-    none: 'No pasó nada así en ese tramo.',
+    looked: 'Revisados los eventos {from} a {to} del registro.',
+    none: 'No se encontró nada en esta parte del registro.',
     empty: 'Todavía no ha cambiado nada.',
     details: 'Detalles',
     kinds: {
@@ -1187,7 +1187,7 @@ export const es: typeof en = {
       'member.removed': '{who} quitó a {what}',
       'member.role_changed': '{who} dio a {what} otro papel: {role}',
       'member.operator_added': '{who} hizo a {what} operador del servicio',
-      'member.operator_removed': '{who} retiró a {what} el papel de operador',
+      'member.operator_removed': '{who} retiró a {what} como operador de la instalación',
       'member.passkey_added': '{what} añadió una llave de acceso',
       'member.passkey_removed': '{what} quitó una llave de acceso',
       'member.identity_added': '{what} conectó una cuenta para entrar',
@@ -1369,7 +1369,7 @@ export const es: typeof en = {
       run: 'Examinar',
       again: 'Examinar de nuevo',
       well: 'Todo está bien',
-      wrong: '{count} por corregir',
+      wrong: 'Problemas encontrados: {count}',
       took: 'Examinado: {time}.',
       tooLong:
         'Tardó demasiado y se abandonó. Ejecútelo en la línea de comandos: allí se ve hasta dónde llega.',
