@@ -130,7 +130,7 @@ function mountDid(app: FastifyInstance, { config }: Context, issuer: Issuer | nu
   const pageHost = new URL(config.checkoutPageUrl).host
   app.get('/.well-known/did.json', (request, reply) => {
     if (!issuer) throw new Problem('not_found', 'This deployment signs no receipts.')
-    // Not request.host: what a trusted proxy passes on of X-Forwarded-Host is the client's choice, and the answer is cached.
+    // Not request.host: clients choose X-Forwarded-Host, trusted proxies may pass it on, and the answer is cached.
     const url = request.headers.host === pageHost ? config.checkoutPageUrl : config.baseUrl
     return reply
       .headers({ 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' })
@@ -163,12 +163,12 @@ const preflight = {
   'access-control-max-age': '86400',
 }
 
-/** The context in which a caller changes things. */
+/** Gives the context in which a caller makes changes. */
 type Act = (who: Caller, route: Route) => Context
 
 function openAct(ctx: Context, shares: Shares): Act {
   const queue = shares.openFairQueue('store', changesAtOnce, storeRequests(ctx), changeMs(ctx))
-  // A line of its own, so that what takes the keys of a flood away is not behind the flood.
+  // A queue of its own, so that revoking the keys behind a flood does not wait behind the flood.
   const urgent = shares.openFairQueue('store', changesAtOnce, storeRequests(ctx))
   return (who, { isUrgent = false }) => actWithKey(ctx, who, isUrgent ? urgent : queue)
 }
@@ -196,7 +196,7 @@ function mount(
   })
 }
 
-/** Without HEAD: there is no answer without its body. */
+/** Streams have no HEAD: they have no answer without a body. */
 function hasStream({ answers }: Route): boolean {
   return Object.values(answers).some(({ stream }) => stream)
 }
@@ -205,7 +205,7 @@ async function expectNothing(request: FastifyRequest): Promise<void> {
   request.body ??= {}
 }
 
-/** The body may have come long after the headers: the caller is read again. */
+/** Reads the caller again, because the body may arrive long after the headers. */
 function meetAgain({ refresh, recall }: Authenticator, isFresh: boolean) {
   return async (request: FastifyRequest): Promise<void> => {
     request.caller = await (isFresh ? refresh : recall)(callerOf(request))
@@ -260,24 +260,24 @@ function openAdmission(ctx: Context, authenticator: Authenticator, shares: Share
   }
 }
 
-/** A change that leaves an event behind for good. Creates are counted for all processes together (checkouts/create.ts). */
+/** Changes leave an event for good. Creates have a limit across all processes (checkouts/create.ts). */
 function isLimitable({ method, isUrgent, operationId }: Route): boolean {
   return method !== 'GET' && !isUrgent && operationId !== 'createCheckout'
 }
 
-/** What a store's keys may ask for together, however many they are: as much as this many of them. */
+/** All keys of a store together may make as many requests as this many keys. */
 const keysWorth = 3
 
 function storeRequests(ctx: Context): number {
   return keysWorth * ctx.config.keyRequestsPerSecond
 }
 
-/** Of one store and process. */
+/** Per store and process. */
 const changesAtOnce = 2
 
 /**
- * Each has its turn for so long: a store's changes are half as many per second as the requests of one key, so that they
- * take a small part of a processor. The next wait; a change alone takes a few milliseconds as ever.
+ * The length of a turn. It limits a store's changes to half the requests per second of one key, so that they take a small
+ * part of a processor. Only changes that come faster wait; a single one takes a few milliseconds.
  */
 function changeMs({ config }: Context): number {
   return (changesAtOnce * 1_000) / (config.keyRequestsPerSecond / 2)

@@ -77,9 +77,8 @@ function malformed(why: string): Problem {
 }
 
 /**
- * PostgreSQL's text has no U+0000, and nobody means it. It is refused here in the bodies of every route that reads one, so
- * that no field has to think of it. Files are not looked into. In a path it makes an id that does not exist, and a query
- * with it is refused when PostgreSQL is asked (problem.ts).
+ * Rejects bodies with U+0000, which PostgreSQL's text cannot hold, so that no field has to check for it. Files are not
+ * searched. In a path it makes an id that does not exist, and PostgreSQL rejects a query with it (problem.ts).
  */
 export async function refuseNul({ body, routeOptions }: FastifyRequest): Promise<void> {
   const { route } = routeOptions.config
@@ -89,7 +88,7 @@ export async function refuseNul({ body, routeOptions }: FastifyRequest): Promise
     throw invalid({ pointer, code: 'nul', detail: 'The character U+0000 is not allowed.' })
 }
 
-/** Where a value or a name contains it. Bodies are parsed, so they are not deep. */
+/** The pointer to a value or name that contains it. parseBody() has limited the depth. */
 function findNul(value: unknown, pointer: string): string | null {
   if (typeof value === 'string') return value.includes('\0') ? pointer : null
   if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return null

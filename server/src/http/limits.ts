@@ -69,12 +69,12 @@ export function addressBucket(address: string): string {
     .join(':')
 }
 
-/** What one customer of a provider can have: an IPv4 /24 or an IPv6 /48. */
+/** The addresses that one customer of a provider can have: an IPv4 /24 or an IPv6 /48. */
 export function addressBlock(address: string): string {
   return firstParts(address, 3)
 }
 
-/** About what one provider has in one region, in which its customers' addresses change: an IPv4 /16 or an IPv6 /32. */
+/** Roughly the addresses of one provider in one region, among which its customers move: an IPv4 /16 or an IPv6 /32. */
 export function addressNetwork(address: string): string {
   return firstParts(address, 2)
 }

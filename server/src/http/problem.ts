@@ -71,16 +71,16 @@ function fromFramework(error: unknown): Problem {
     )
   }
   if (isUnstorable(error)) {
-    const detail = 'A value is one that the database cannot store or compare. Nothing was changed.'
+    const detail = 'The database cannot store or compare one of the values. Nothing was changed.'
     return new Problem('invalid_request', detail, { cause: error })
   }
   const known = frameworkCodes[code] ?? (statusCode < 500 ? 'bad_request' : null)
   return known ? new Problem(known, problems[known][2]) : bug(error)
 }
 
-/** A body full of mistakes need not get all of them back. */
+/** Limits the answer to a body full of mistakes. */
 const mistakesMax = 20
-/** At most three about each value that may be null: two types that do not fit, and that none does. */
+/** A value that may be null has at most three findings: two types that do not fit, and that none fits. */
 const findingsMax = 3 * mistakesMax
 
 function bug(cause: unknown): Problem {
@@ -94,8 +94,8 @@ function bug(cause: unknown): Problem {
 type Finding = NonNullable<FastifyError['validation']>[number]
 
 /**
- * What the validator found, with one mistake per value: where a value may have one of several types, such as null, the
- * validator reports each of them, and that none of them fits.
+ * The validator's findings as one mistake per value. For a value that may have one of several types, such as null, the
+ * validator reports each type, and also that none of them fits.
  */
 function findMistakes(findings: readonly Finding[], part: string | undefined): Mistake[] {
   const broken = findings.filter(({ keyword }) => keyword !== 'anyOf')

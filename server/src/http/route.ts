@@ -19,7 +19,7 @@ export type Route = {
   readonly operationId: string
   readonly summary: string
   readonly description?: string
-  /** What the caller's key must be allowed to do; `any`: every key of the store will do; null: no key is needed. */
+  /** The scope that the caller's key needs. `any`: every key of the store will do. null: no key is needed. */
   readonly scope: Scope | 'any' | null
   /**
    * Whether the caller is read from the database instead of a cache that may be a second old. The default is true unless
@@ -27,8 +27,8 @@ export type Route = {
    */
   readonly needsFreshCaller?: boolean
   /**
-   * For what protects a store: it waits behind none of the store's other changes, and is not limited where the store has
-   * proven no wallet.
+   * For operations that protect a store. They don't wait behind the store's other changes, and the limit for stores
+   * without a proven wallet doesn't apply to them.
    */
   readonly isUrgent?: boolean
   readonly query?: TSchema
@@ -39,7 +39,7 @@ export type Route = {
   readonly answers: Readonly<Record<number, Answer>>
   /** Problems specific to this operation, in addition to those that any operation can return. */
   readonly problems: readonly ProblemCode[]
-  /** `ctx` is the one to change things with: in it nothing is committed by a key that has ended meanwhile. */
+  /** `ctx` commits nothing if the caller's key has ended meanwhile. */
   readonly handle: (ctx: Context, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 }
 
@@ -113,7 +113,7 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller
 }
 
-/** A page of a list of which one more than its limit was read. */
+/** A page of a list. `found` has one item more than the limit if another page follows. */
 export function cutPage<Item extends { readonly id: string }>(found: readonly Item[], limit: number) {
   const data = found.slice(0, limit)
   return { data, nextCursor: found.length > limit ? (data.at(-1)?.id ?? null) : null }

@@ -23,12 +23,12 @@ const headerBytesMax = 12_288
 const headersTimeoutMs = 5_000
 const requestTimeoutMs = 15_000
 /**
- * A connection on which nothing moves for this long is dropped, also in the middle of an answer: its client does not read.
- * Twice as long as anything makes a client wait (`waitSeconds`, a payment's outcome), four times as long as a stream is
- * silent. A client that reads slowly is safe as long as the kernel takes more from us once in this time.
+ * A connection on which nothing moves for this long is dropped, also in the middle of an answer: its client does not
+ * read. This is twice the longest wait for an answer (`waitSeconds`, a payment's outcome) and four times the longest
+ * silence of a stream. A client that reads slowly is safe if the kernel takes more data from us within this time.
  */
 const unreadTimeoutMs = 60_000
-/** Longer than the 60 s after which common load balancers drop idle connections, so that they close them, not we. */
+/** Longer than the 60 s after which load balancers drop idle connections, so that they close them and we don't. */
 const keepAliveTimeoutMs = 65_000
 const timeoutCheckMs = 1_000
 /** Makes clients reconnect through the load balancer now and then. */
@@ -36,8 +36,8 @@ const requestsPerSocketMax = 10_000
 const connectionsMax = 10_000
 
 /**
- * A server with our limits, one log line and one measurement per request, and nothing to serve yet. `url` is where it is
- * reached: if that is https, no answer lets a browser fall back to http, and no cookie goes there.
+ * A server with our limits, one log line and one measurement per request, and no routes yet. `url` is its public URL: if
+ * that is https, no answer lets a browser fall back to http, and every cookie is Secure.
  */
 export function openServer(
   ctx: Context,

@@ -4,11 +4,11 @@ import { Problem } from '../problems.ts'
 import { openLimiter } from './limits.ts'
 
 /**
- * What one store, or one member of stores, may take of a process, so that the others keep theirs. Whoever is refused is
- * counted, without a name; the log names them, once a minute.
+ * Limits how much of a process one store or one member can use. Refusals are counted without names; the log names the
+ * store or member once a minute.
  */
 export type Shares = {
-  /** As many requests per second of one name; beyond them throws a Problem. `whose` completes a sentence. */
+  /** Throws a Problem beyond `perSecond` requests of one name. `whose` completes the Problem's sentence. */
   openRequests(perSecond: number, whose: string): (name: string) => void
   openFairQueue(of: 'store' | 'member', atOnce: number, waitingMax: number, placeMs?: number): FairQueue
   /** Counts a refusal. */
@@ -17,7 +17,7 @@ export type Shares = {
 
 type Share = 'requests' | 'queue' | 'changes'
 
-/** A store that is refused a thousand times is one line in the log. */
+/** A store that is refused a thousand times a minute is one line in the log. */
 const noteEverySeconds = 60
 
 export function openShares(ctx: Context, listener: 'api' | 'console'): Shares {

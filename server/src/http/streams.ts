@@ -10,8 +10,8 @@ const ageMaxMs = 15 * 60_000
 export type Stream = { write(text: string): void }
 
 /**
- * The streams of one kind in a process. A client that leaves `unreadBytesMax` unread is gone; `retryMs` after its stream
- * has ended it comes back.
+ * The streams of one kind in a process. A client that leaves `unreadBytesMax` unread is dropped. Clients reconnect
+ * `retryMs` after their stream has ended.
  */
 export function openStreams(now: () => Date, unreadBytesMax: number, retryMs: number) {
   const open = new Map<ServerResponse, number>()

@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** What had moved on a connection when it was first seen to stand still, and how often it has been looked at since. */
+/** A connection that stands still: the bytes it had moved when that was first seen, and the checks since. */
 type Stall = { readonly taken: number; readonly received: number; looks: number }
 
 const looksMax = 6

@@ -5,9 +5,9 @@ import { wrongCell } from '../problems.ts'
 import { isKeyId } from '../stores/api-keys.ts'
 
 /**
- * An id of another cell gets 421, told by its tag alone and before any look-up: a request that the proxy sent
- * to the wrong cell must not look like one about something that does not exist. Ids are taken from the path, and from
- * the fields of query and body that hold ids by their name. An order id is the store's own text, whatever it looks like. Keys are checked where callers are (stores/authenticate.ts).
+ * Answers an id of another cell with 421, by its tag and before any query: a request that the proxy sent to the wrong cell
+ * must not get "not found". Ids are in the path, and in the fields of query and body whose names say so. An order id is
+ * the store's own text, whatever it looks like. Keys are checked in stores/authenticate.ts.
  */
 export function mountCellCheck(app: FastifyInstance, { config: { cell } }: Context): void {
   app.addHook('onRequest', async (request) => {

@@ -102,7 +102,7 @@ export function mountAddressRequests(app: FastifyInstance, ctx: Context, path: s
   })
 }
 
-/** A refund's page without its cookie was opened in another browser, or cookies are off. Anything else is no page. */
+/** Without its cookie, a refund's page was opened in another browser, or cookies are off. */
 function noCookie(key: string): 'elsewhere' | 'unknown' {
   return isId('rf', key) ? 'elsewhere' : 'unknown'
 }

@@ -134,7 +134,7 @@ const CheckoutQuery = object({
   ),
 })
 
-/** What the store is owed: its checkouts. */
+/** The store's checkouts. */
 export function checkoutRoutes(createCheckout: CreateCheckoutVerb): Route[] {
   return [createRoute(createCheckout), ...otherRoutes()]
 }

@@ -192,7 +192,7 @@ const AddressRequestLink = shape<Wire.AddressRequestLink>()({
 const oneRefund = '/api/v1/refunds/:refundId'
 const retryAfter = { 'Retry-After': 'Seconds to wait before the refund is read again.' }
 
-/** Money that goes back: the store asks for it, its wallet signs it, Farthing sends it and tells what became of it. */
+/** Refunds: the store requests one, its wallet signs it, and Farthing sends it and reports the outcome. */
 export function refundRoutes(ctx: Context, rails: Rails): Route[] {
   return [...requestRoutes(), ...signingRoutes(ctx, rails), ...otherWayRoutes(rails)]
 }

@@ -124,7 +124,7 @@ export function refuseCrossSite(ctx: Context, { headers }: FastifyRequest): void
 }
 
 /** The checkout that the URL names. */
-export async function findView(ctx: Context, { params }: FastifyRequest): Promise<CheckoutView> {
+async function findView(ctx: Context, { params }: FastifyRequest): Promise<CheckoutView> {
   const view = await readView(ctx, (params as { checkoutId: string }).checkoutId)
   if (!view) throw new Problem('not_found', 'No such checkout.')
   return view

@@ -106,7 +106,7 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
   })
 }
 
-/** Bounds live connections, in all and of one address. Returns how to give a place back. */
+/** Limits live connections in total and per address. The returned function gives the place back. */
 function openPlaces({ config, metrics }: Context): (request: FastifyRequest) => () => void {
   const perAddress = new Map<string, number>()
   let connections = 0

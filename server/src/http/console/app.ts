@@ -40,7 +40,7 @@ const bodyBytesMax = 16_384
 const attemptsPerMinute = 30
 
 /**
- * The console, on a listener and a host of its own: payment pages never see its cookie. Every change needs a request
+ * The console. It has its own listener and host, so payment pages never see its cookie. Every change needs a request
  * from our own page, the form's token, and a session unless its route says that it is open; the hooks here see to that
  * for every route.
  *

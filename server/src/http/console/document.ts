@@ -56,7 +56,7 @@ export async function sendPage(
   const { store } = request.visitor
   const field = formField(formToken)
   const frame = page.isAlone ? null : await readFrame(ctx, request, reply, page, field)
-  // The wallets' own screen tells the same at length.
+  // The wallets screen shows the same news in detail.
   const isToldAnyway = page.isAlone || page.screen === 'wallets'
   const news = isToldAnyway ? null : await renderNews(ctx, request, field)
   const theme = themeOf(request)

@@ -143,7 +143,7 @@ export function showFours(text: string): Html {
   return html`<span class="address fours">${groups.map((group) => html`<span>${group}</span>`)}</span>`
 }
 
-/** Enough of an address or hash to recognise it beside others, the whole of it on hover. */
+/** Enough of an address or hash to tell it from others. Hovering shows all of it. */
 export function showShort(text: string): Html {
   const short = text.length > 14 ? `${text.slice(0, 6)}…${text.slice(-4)}` : text
   return html`<code class="address" title="${text}">${short}</code>`

@@ -8,7 +8,7 @@ import type { Texts } from './texts/choose.ts'
 
 type Text = Html | string
 
-/** The top of a screen: its heading, what leads up from it, what it is about, and what stands beside it. */
+/** The top of a screen: its heading, the link up, a sentence about it, and actions. */
 export function renderHead(
   title: Text,
   {

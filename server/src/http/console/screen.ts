@@ -18,7 +18,7 @@ import { type Locale, localeOf } from './formats.ts'
 import { type Texts, textsOf } from './texts/choose.ts'
 import { forStore, giveFormToken, sessionOf, storeOf } from './visitor.ts'
 
-/** One request to a page of the console: how its visitor reads, what they sent, and how they are answered. */
+/** One request to a page of the console: the visitor's language, the input, and the ways to answer. */
 export type Page = {
   readonly ctx: Context
   readonly request: FastifyRequest
@@ -32,7 +32,7 @@ export type Page = {
   readonly formFields: Html
   /** A part of the path that the route names. */
   readonly part: (name: string) => string
-  /** A value of the address, empty if it has none or is longer than anything that we look for. */
+  /** A value of the query; empty if it is missing or too long. */
   readonly asked: (name: string) => string
   /** A field of the form that was sent. */
   readonly field: (name: string) => string
@@ -55,7 +55,7 @@ export type Screen = Page & {
   readonly memberCtx: Context
   /** Whether the member's role includes something. */
   readonly may: (right: Right) => boolean
-  /** Does something with the route's right, which is asked for again in its transaction. */
+  /** Runs a change with the route's right, which its transaction checks again. */
   readonly act: <Result>(work: (acting: Acting) => Promise<Result>) => Promise<Result>
   /** The same as `act`, confirmed by a touch for exactly these values. */
   readonly actWith: <Result>(
@@ -138,10 +138,10 @@ function openScreen(outer: Context, request: FastifyRequest, reply: FastifyReply
   }
 }
 
-/** What a screen says about problems, by their code, the code of the mistake, or the field it is in. */
+/** A screen's sentences about problems, by the problem's code, the mistake's code, or the field. */
 type Sentences = Readonly<Record<string, string>>
 
-/** What the API says to programs, in the member's language; null if there is no sentence for it. */
+/** Translates an API problem for the member; null if there is no sentence for it. */
 export function sentenceFor(error: unknown, sentences: Sentences): string | null {
   if (!(error instanceof Problem)) return null
   const [mistake] = error.extras.errors ?? []
@@ -149,7 +149,7 @@ export function sentenceFor(error: unknown, sentences: Sentences): string | null
   return sentences[error.code] ?? sentences[mistake?.code ?? ''] ?? sentences[pointer] ?? null
 }
 
-/** For answers that are the sentence alone. */
+/** Turns an API problem into a Refusal in the member's words. */
 export async function inWords<Result>(sentences: Sentences, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()

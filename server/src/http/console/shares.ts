@@ -4,12 +4,12 @@ import { openShares } from '../shares.ts'
 import { enterStore } from './visitor.ts'
 
 /**
- * Requests of one member, and of all members of one store, that are handled at once. A member cannot take all of a
- * store's, and the store's are fewer than half of the connections that transactions have by default.
+ * Requests of one member, and of all members of one store, that are handled at once. A member cannot use all places of a
+ * store, and a store uses fewer than half of the connections that transactions have by default.
  */
 const memberAtOnce = 2
 const storeAtOnce = 3
-/** More than a person with many tabs waits for. Of a store's members only so many as are under way wait for the store. */
+/** More than a person with many tabs waits for. Requests wait for their store only after their member's turn has come. */
 const memberWaitingMax = 20
 
 declare module 'fastify' {

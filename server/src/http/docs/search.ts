@@ -28,7 +28,7 @@ type Section = {
   readonly weight: number
 }
 
-/** Words of questions that say nothing about what is looked for. */
+/** Words that carry no meaning in a question. */
 const emptyWords: ReadonlySet<string> = new Set(
   'a an and are be can do does for how i in is it my of on or the to what when where which why with'.split(
     ' ',
@@ -48,7 +48,7 @@ const matchesMax = 50
 const excerptBefore = 70
 const excerptLength = 220
 
-/** Builds the index. Between pages it lets requests through, because payments must not wait for somebody's search. */
+/** Builds the index. It lets requests through between pages, because payments must not wait for a search. */
 export async function openSearch(
   pages: readonly DocsPage[],
   weightOf: (page: DocsPage) => number,

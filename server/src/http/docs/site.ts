@@ -43,7 +43,7 @@ export function makeSite(routes: readonly Route[], baseUrl: string) {
   }
 }
 
-/** Most readers use or run it. Single errors, decisions and evidence repeat its words, and come after it. */
+/** Pages that readers need first count more than single errors, decisions and evidence, which repeat their words. */
 function weightOf(chapters: readonly Chapter[], page: DocsPage): number {
   const chapter = chapters.find(({ pages }) => pages.includes(page))?.title
   return chapter !== undefined && readFirst.has(chapter) ? 1 : 0.4

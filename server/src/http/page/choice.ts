@@ -10,7 +10,7 @@ import type { Language, Notice } from './languages/language.ts'
 export const ways = ['wallet', 'phone', 'send'] as const
 export type Way = (typeof ways)[number]
 
-/** What the page's URL asks for, besides the checkout. */
+/** The choices in the page's URL. */
 export type Asked = {
   readonly language: Language
   /** Whether the URL names the language, so that links and forms keep it. */
@@ -46,7 +46,7 @@ export function chooseWay({ checkout, transfers }: CheckoutView, asked: Asked): 
   }
 }
 
-/** What is reserved on the chosen network. If the URL is silent, on the only network where something is. */
+/** The transfer reserved on the chosen network. If the URL names none, the only reserved transfer. */
 function findTransfer(
   isMany: boolean,
   transfers: readonly ReservedTransfer[],
@@ -61,8 +61,8 @@ function findTransfer(
 }
 
 /**
- * What the page is about. Once money has arrived, or the buyer has named a transaction, nothing on it may invite a
- * second payment, until all of that money is back or the store has dismissed it.
+ * The stage that the page shows. Once money has arrived, or the buyer has named a transaction, nothing on the page may
+ * invite a second payment until all of that money was returned or the store has dismissed it.
  */
 export function stageOf(view: CheckoutView, asked: Asked): 'choose' | 'announced' | 'arrived' | 'over' {
   if (!isPayable(view)) return 'over'

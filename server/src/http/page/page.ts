@@ -86,7 +86,7 @@ function sendDocument(request: FastifyRequest, reply: FastifyReply, document: Do
 const keptSeconds = 300
 
 /** Serves the store's logo, because the page loads nothing from other hosts. An SVG opened on its own can do nothing. */
-export function mountLogo(scope: FastifyInstance, ctx: Context, path: string): void {
+function mountLogo(scope: FastifyInstance, ctx: Context, path: string): void {
   scope.get(`${path}/:checkoutId/logo`, async (request, reply) => {
     const { checkoutId } = request.params as { checkoutId: string }
     const view = await readView(ctx, checkoutId)

@@ -142,7 +142,7 @@ function fillPlain(text: string, parts: Readonly<Record<string, string>>): strin
 }
 
 /** What the script needs in order to ask a wallet for a payment. */
-export function termsOf(
+function termsOf(
   ctx: Context,
   view: CheckoutView,
   accepts: readonly PaymentRequirements[],

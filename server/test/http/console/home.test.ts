@@ -83,7 +83,7 @@ test('Home says what was taken, compared with the time before, in the store’s 
   const { body } = await browser.get(path)
   assert(body.includes('data-live='))
   assert.match(texts(body), /Decide on \d+ payments/)
-  assert.match(texts(body), /127\.0\.0\.1:8402\/dev\/webhooks\/mailing has taken nothing since/)
+  assert.match(texts(body), /127\.0\.0\.1:8402\/dev\/webhooks\/mailing has accepted nothing since/)
   assert.match(
     body,
     /<svg role="img" aria-label="Bar chart of takings per day, [^"]+ The best day was [^"]+">/,

@@ -80,7 +80,7 @@ test('an operator sees every store’s name and health, and nothing of its payme
     for (const hidden of [id, checkoutUrl, 'order-77123', '4711', paymentId])
       assert(!body.includes(hidden), hidden)
   assert((await read(ops, `/operator/stores?q=${shop.id}`)).includes('Quiet'))
-  assert((await read(ops, '/operator/stores?standing=waiting')).includes('No store fits'))
+  assert((await read(ops, '/operator/stores?standing=waiting')).includes('No store matches'))
   assert.equal((await ops.browser.get(`/operator/stores/${newId('st', '00', new Date())}`)).statusCode, 404)
 })
 
@@ -156,7 +156,7 @@ test('settlers, chains and queues show what the database knows; the doctor says 
     assert(chains.includes(part), `${part}: ${chains}`)
   assert.match(await read(ops, '/operator/queues'), /Decisions of stores/)
   const doctor = await read(ops, '/operator/doctor?run=yes')
-  assert.match(doctor, /to put right/)
+  assert.match(doctor, /Problems found/)
   assert.match(doctor, /BASE_SEPOLIA_RPC_URLS/)
   for (const body of [chains, doctor]) assert(!body.includes(secret))
 })

@@ -250,7 +250,7 @@ test('a manager says who gets another’s refund, or that it was paid, of none: 
   assert(shown.body.includes(address) && !shown.body.includes('/confirm"'), 'no form that would be refused')
   const refused = await confirm(manager)
   assert.equal(refused.statusCode, 409)
-  assert.match(refused.body, /so an owner does this/)
+  assert.match(refused.body, /so an owner has to do this/)
   assert.equal((await confirm(owner)).statusCode, 303)
 
   const declare = async ({ browser, authenticator }: typeof owner) => {

@@ -63,7 +63,7 @@ function renderProvider({ formFields, texts }: Page, host: string, isConnected: 
 <ul class="things"><li><p>${host}<small>${isConnected ? connected : notConnected}</small></p>${form}</li></ul>`
 }
 
-/** What an owner is mailed about a store. Security news are not among the choices. */
+/** The mails that an owner can turn off. Security news cannot be turned off. */
 function renderAlerts(page: Page, store: Membership, muted: readonly string[] | undefined): Html | null {
   if (!muted) return null
   const texts = page.texts.account

@@ -10,8 +10,8 @@ import { type Group, kinds, perPage, renderActivity } from './view.ts'
 const keysShown = 100
 
 /**
- * The audit log: what members, keys and operators did, in words. It is the event log, of which most is about checkouts;
- * a page looks through a bounded stretch of it (see `lookBack`) and says how to go on.
+ * The audit log: sentences about what members, keys and operators did. It reads the event log, which is mostly about
+ * checkouts, so a page searches a bounded stretch of it (see `lookBack`) and offers to go on.
  */
 export function mountActivity({ get }: StoreRoutes, ctx: Context): void {
   get('/activity', 'activity:read', async (screen) => {

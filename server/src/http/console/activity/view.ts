@@ -50,7 +50,7 @@ ${renderRest(screen, activity, path)}
 ${renderActivityLine(screen, activity)}`
 }
 
-/** Which part of the log this page looked through, and the ways to go on. */
+/** The part of the log that this page searched, and links to go on. */
 function renderRest({ texts, locale }: Screen, activity: Activity, path: string): Html | null {
   const { actor, kind, to, looked } = activity
   const { looked: about, newest, lookFurther, older } = texts.activity
@@ -99,7 +99,7 @@ function renderEvent(screen: Screen, { id, type, actor, data, createdAt }: Event
 <a class="button quiet tiny" href="${screen.base}/developers/events/${id}">${details}</a></li>`
 }
 
-/** What an event is about, as its owner calls it. */
+/** The name of an event's subject. */
 function nameSubject(data: Event['data']): string {
   if ('payment' in data) return data.payment.id
   if ('checkout' in data) return data.checkout.orderId

@@ -18,7 +18,7 @@ import { type BrandingFault, renderBranding } from './view.ts'
 
 const path = '/branding'
 const read = 'branding:read'
-/** A photo from a phone is larger, and is told so; a logo that is too large by mistake still arrives and is told so too. */
+/** Larger uploads are rejected unread. A logo that is slightly too large is read, so that its form keeps its values. */
 const uploadBytesMax = 262_144
 /** More fields than any form of ours has. */
 const partsMax = 20
@@ -88,7 +88,7 @@ async function readForm({ headers }: FastifyRequest, body: Buffer): Promise<Reco
   return Object.fromEntries(await Promise.all(fields))
 }
 
-/** The upload was not read at all, so who sent it is not known either. */
+/** The upload was not read, so the visitor is not known here. */
 function tooLarge(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   const { storeId } = request.params as { storeId: string }
   const { code } = error as { code?: unknown }
@@ -96,7 +96,7 @@ function tooLarge(error: Error, request: FastifyRequest, reply: FastifyReply): v
   void reply.code(303).header('location', `/stores/${storeId}/branding?said=large`).send()
 }
 
-/** What the form says, all of it. A file comes on top. */
+/** The change that the form's fields ask for, without the logo's file. */
 function changeOf({ field }: Screen): UpdateStore {
   const text = (name: string) => field(name).trim()
   const orNull = (value: string) => (value === '' ? null : value)
@@ -168,7 +168,7 @@ const kinds: readonly { readonly type: string; readonly isIt: (bytes: Buffer) =>
   },
 ]
 
-/** An uploaded image as a data URL, by what it is and not by what it is called; or what is wrong with it. */
+/** An uploaded image as a data URL, judged by its bytes and not by its name; or its fault. */
 function readLogo(bytes: Buffer): { readonly url: string } | { readonly fault: 'large' | 'image' } {
   const kind = kinds.find(({ isIt }) => isIt(bytes))
   if (!kind) return { fault: 'image' }

@@ -9,17 +9,17 @@ import { storeOf } from '../visitor.ts'
 import { openTurns } from './turns.ts'
 
 /**
- * Tells open screens of a store that its event log has grown; the screen's script then loads the screen again and shows
- * what is different. All screens of a process share one query of the stores' counters. Screens are told at a bounded
- * pace: each costs a request, so a store with many members and many payments would otherwise keep the process busy.
- * Stores take turns. A screen that waits for its turn is told once, however much happened. Nothing but a number is sent
- * here; what a member may see is decided when the screen is loaded.
+ * Tells open screens of a store that its event log has grown. The screen's script then loads the screen again and shows
+ * the differences. All screens of a process share one query of the stores' counters. Screens are told at a bounded pace:
+ * each costs a request, so a store with many members and many payments would otherwise keep the process busy. Stores take
+ * turns. A screen that waits for its turn is told once, however much happened. Only a number is sent here; what a member
+ * may see is decided when the screen is loaded.
  */
 type Screen = { readonly stream: Stream; told: bigint }
 
 /**
- * Screens told per second and process: with a handful open, at once; with 500, once a minute. A screen that loads itself
- * again costs about 15 ms of processor time, so that all of them together cost an eighth of a core.
+ * Screens told per second and process: a handful are told at once, 500 are told once a minute. Reloading a screen costs
+ * about 15 ms of processor time, so all of them together cost an eighth of a core.
  */
 const tellsPerSecond = 8
 const tellEveryMs = 1_000
@@ -91,7 +91,7 @@ export function mountLive(scope: FastifyInstance, ctx: Context): void {
     })
     const screen: Screen = { stream, told: sequence }
     open.set(storeId, mine.add(screen))
-    // It may have missed what the others were told.
+    // This screen may have missed what the others were told.
     if ((newest.get(storeId) ?? sequence) !== sequence) newest.delete(storeId)
     shared.begin()
     shared.ask()

@@ -65,7 +65,7 @@ ${isOperator && html`<li><a href="/operator${operator}">${texts.operator}</a></l
 <li><a href="/account">${texts.account}</a></li></ul></details>`
 }
 
-/** Not on the screen that has a search of its own, nor for a member who cannot see it. */
+/** Left out on the screen with its own search, and for members who cannot see payments. */
 function renderSearch(request: FastifyRequest, store: Membership): Html | null {
   const { search, searchFor } = textsOf(request).frame
   const isThere = request.routeOptions.url?.endsWith('/payments') === true
@@ -130,7 +130,7 @@ function here(request: FastifyRequest, name: string, value: string): string {
   return `?${parameters}`
 }
 
-export const themes = ['auto', 'light', 'dark'] as const
+const themes = ['auto', 'light', 'dark'] as const
 export type Theme = (typeof themes)[number]
 
 /** A year: a choice that people make once. */

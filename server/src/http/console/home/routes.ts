@@ -16,7 +16,7 @@ import { type Home, type Latest, renderHome, undecidedMax } from './view.ts'
 
 const latestMax = 6
 
-/** What came in, and what waits for a member. */
+/** Takings, and tasks for members. */
 export function mountHome({ get }: StoreRoutes, _ctx: Context): void {
   get('', 'payments:read', async (screen) => {
     const { may, storeId } = screen
@@ -33,8 +33,8 @@ export function mountHome({ get }: StoreRoutes, _ctx: Context): void {
 }
 
 /**
- * All of it in one transaction, because naming the store again for each statement would cost more than the statements.
- * `sees`: what the member can do something about.
+ * Reads everything in one transaction, because setting the store for each statement would cost more than the statements.
+ * `sees` says what the member can act on.
  */
 export async function readHome(
   outer: Context,

@@ -36,7 +36,7 @@ export type Home = {
   readonly now: Date
 }
 
-/** A payment with what it was for, or a checkout that is being paid and has none yet. */
+/** A payment with its checkout, or a checkout whose payment has not arrived yet. */
 export type Latest = {
   readonly state:
     | Exclude<Payment['disposition'], 'exact'>
@@ -54,7 +54,7 @@ export type Latest = {
 /** Beyond this many, and among older payments than this many of a kind, the inbox says what there is. */
 export const undecidedMax = 20
 
-/** What every part of the screen needs to write a sentence. */
+/** Texts and formats for the sentences of the screen. */
 type Writer = {
   readonly texts: Texts['home']
   readonly locale: Locale
@@ -117,7 +117,7 @@ function renderComparison({ takings, period }: Home, { texts, locale, money, day
 <span class="soft">${than}</span>`
 }
 
-/** What the sum is not. */
+/** What the sum does not include. */
 function renderCaveats({ takings, reportCurrency }: Home, { texts, locale, money }: Writer): Html {
   const { sum, waiting } = takings
   const amounts = sum.left

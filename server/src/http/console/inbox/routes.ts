@@ -22,7 +22,7 @@ const write = 'payments:write'
 const itemsMax = 20
 const recentMax = 5
 
-/** Money that completed no checkout: what it is, why, and what to do with it. */
+/** Money that completed no checkout: why it did not, and the decisions about it. */
 export function mountInbox({ get, post }: StoreRoutes, ctx: Context): void {
   const decide = openDecisions(ctx, (storeId) => forStore(ctx, storeId).db)
 
@@ -115,7 +115,7 @@ function queryOf({ request, asked, texts }: Screen): Query {
   }
 }
 
-/** Back to the inbox, which says what became of it: at the payment that is still there. */
+/** Goes back to the inbox, which shows the result. */
 async function answer(
   screen: Screen,
   work: (screen: Screen, paymentId: string) => Promise<Result>,

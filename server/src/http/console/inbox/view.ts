@@ -16,7 +16,7 @@ export type Result = keyof Texts['inbox']['results']
 
 type Item = {
   readonly payment: StorePayment
-  /** What it was meant for, if that is known. */
+  /** The checkout it was meant for, if that is known. */
   readonly owed: Owed | null
   readonly likely: readonly Likely[]
   /** What the member searched for, for this payment. */

@@ -10,7 +10,7 @@ import type { Texts } from '../texts/choose.ts'
 /** Why a payment could not be made, by its field or problem. */
 export type EntryFault = keyof Texts['newPayment']['faults']
 
-/** What was entered. A form has a key of its own, so that submitting it twice makes one checkout. */
+/** The form's values. Each form has its own key, so that submitting it twice makes one checkout. */
 export type Entered = {
   readonly key: string
   readonly amount: string

@@ -131,16 +131,16 @@ function percent({ tag }: Locale, { answered, failed }: NonNullable<NodeState['r
   return format.format(failed / (answered + failed))
 }
 
-/** Counting more would say nothing else, and takes long. */
+/** Beyond this many the exact number says nothing more, and counting takes long. */
 export const countMax = 10_000
-/** What waits longer than this is worth a look; webhooks and mails wait for others than us. */
+/** An operator should look at entries that wait longer. Webhooks and mails may wait for other servers. */
 const lateMs = 60_000
 
 type QueueId = keyof Texts['health']['queues']['names']
-/** What should be empty, however young it is. */
+/** Queues that should be empty at any time. */
 const troubles: readonly QueueId[] = ['failing', 'disabled']
 
-/** Something that waits, over all stores. */
+/** The length of a queue over all stores. */
 export type QueueRow = { readonly id: QueueId; readonly queue: Queue; readonly network: string }
 
 export function renderQueues(page: Page, rows: readonly QueueRow[], operationsPort: number): Html {
@@ -168,7 +168,7 @@ function renderQueue({ texts: { health }, locale, now }: Page, { id, queue, netw
 <td class="num c4">${oldest}</td><td class="wraps soft c3">${hint}</td></tr>`
 }
 
-/** What `doctor` says about one thing; without a fix, it is fine. */
+/** A finding of `doctor`. Without a fix it is fine. */
 export type Finding = { readonly what: string; readonly says: string; readonly fix: string | null }
 
 /** Without findings if it took too long. */

@@ -84,7 +84,7 @@ export function mountPayment({ get, post }: StoreRoutes, _ctx: Context): void {
   )
 }
 
-/** Of every payment, what can be refunded. */
+/** What can be refunded of each payment. */
 async function readRemainders(
   screen: Screen,
   credits: readonly CreditRow[],

@@ -32,7 +32,7 @@ export type Trail = {
   readonly returned: ReadonlyMap<string, bigint>
 }
 
-/** Events that say something which no other record does. The others are told by the records themselves. */
+/** The steps of events that no other record covers. Other steps come from the records themselves. */
 const stepOf: Readonly<Partial<Record<EventType, StepId>>> = {
   'checkout.created': 'created',
   'checkout.completed': 'completed',

@@ -12,8 +12,8 @@ export const statuses = ['OPEN', 'PROCESSING', 'COMPLETED', 'EXPIRED', 'CANCELED
 export const dispositions = ['exact', 'late', 'underpaid', 'overpaid', 'unmatched'] as const
 
 /**
- * What the list shows, as its address says. Impossible values, such as a date that does not exist, are left out: an old
- * address must still show something. Checkouts are listed by when they were made, money by when it came.
+ * The filter of the list, from its URL. Impossible values, such as a date that does not exist, are ignored, so that an old
+ * URL still shows something. Checkouts are listed by creation, money by arrival.
  */
 export type ListQuery = {
   readonly show: 'checkouts' | 'money'
@@ -57,7 +57,7 @@ export function readQuery({ request, store: { mode } }: Screen): ListQuery {
   }
 }
 
-/** The same list under its own address, with some of it changed. */
+/** The URL's query for the same list with some changes. */
 export function addressOf(query: ListQuery, change: Partial<ListQuery> = {}): string {
   const { search, show, status, disposition, network, least, most, from, to, cursor } = {
     ...query,
@@ -119,7 +119,7 @@ function dayAfter(day: string): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + dayMs).toISOString().slice(0, 10)
 }
 
-/** When a day begins in a zone. Its distance from UTC is looked up twice, because it may change in between. */
+/** When a day begins in a zone. The offset from UTC is computed twice, because it may change in between. */
 export function startOfDay(day: string, timeZone: string): Date {
   const wanted = Date.parse(`${day}T00:00:00Z`)
   const format = new Intl.DateTimeFormat('en-US', {
@@ -157,7 +157,7 @@ const forms: readonly { readonly kind: SearchKind; readonly is: (text: string) =
   { kind: 'address', is: (text) => new RegExp(`^(0x[0-9a-fA-F]{40}|${base58}{32,44})$`).test(text) },
 ]
 
-/** Tells by its form what was pasted. Any other text is an order's id. */
+/** Recognises pasted text by its form. Any other text is an order's id. */
 export function recognise(pasted: string, asOrder = false): Search | null {
   const text = pasted.trim()
   if (text === '') return null

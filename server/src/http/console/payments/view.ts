@@ -78,7 +78,7 @@ function renderNothing(texts: ListTexts, isNarrow: boolean, goesOn: boolean): Ht
   return html`<h2>${texts.nothingYet}</h2><p class="soft">${texts.firstOne}</p>`
 }
 
-/** Says what the pasted text was taken for. */
+/** Says how the pasted text was understood. */
 function renderSearched(screen: Screen, query: ListQuery, base: string): Html | null {
   const texts = screen.texts.payments
   const { search } = query

@@ -35,10 +35,10 @@ const keyForm = /^[0-9a-z]{26}$/
 const keyLength = 26
 const ways: readonly RefundWay[] = ['signed', 'self-sent']
 
-/** Who gets it: the payer if they signed, else whom the buyer names; or an address that a member names by a touch. */
+/** The recipient. `own`: the payer if they signed, else the address that the buyer names. `address`: a member names it. */
 type To = 'own' | 'address'
 
-/** What was entered. A form has a key of its own, so that submitting it twice makes one refund. */
+/** The form's values. Each form has its own key, so that submitting it twice makes one refund. */
 type Entered = {
   readonly key: string
   readonly amount: string
@@ -127,7 +127,7 @@ function unitsOf(text: string, decimals: number): bigint {
   return amount.coefficient * 10n ** BigInt(decimals - amount.scale)
 }
 
-/** On to the refund, or back to the form, which keeps what was entered and says what is wrong. */
+/** Goes to the refund, or back to the form with the entered values and what is wrong with them. */
 async function answer(
   screen: Screen,
   to: To,
@@ -141,7 +141,7 @@ async function answer(
     const limit = error instanceof Refusal && error.reason === 'role' ? (error.detail ?? null) : null
     const problem = limit ?? sentenceFor(error, screen.texts.refunds.problems)
     if (problem === null) throw error
-    // What was asked for twice under one key must be the same, so what is entered now is another refund.
+    // Two requests under one key must be the same, so a corrected form needs another key.
     return await sendForm(screen, to, { ...entered, key: randomText(keyLength) }, problem)
   }
 }

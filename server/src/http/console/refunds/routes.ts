@@ -93,7 +93,7 @@ function mountActs({ post }: StoreRoutes, ctx: Context, rails: Rails): void {
     const values = { refundId: id, address, code }
     return await screen.actWith(await screen.touch(), 'refund.confirm', values, async (acting) => {
       await requireVouching(screen, acting, id)
-      // What the passkey confirmed is the address that was shown.
+      // The passkey confirmed the address that was shown, so it must still be the named one.
       const { addressRequest } = await readRefund(acting.ctx, storeId, id)
       if (addressRequest?.address !== address)
         throw new Problem('address_request_closed', 'Another address was named.')

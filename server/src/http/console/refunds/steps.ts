@@ -6,7 +6,7 @@ import { type Locale, showShort, showTokens } from '../formats.ts'
 import { renderTransaction } from '../parts.ts'
 import type { Texts } from '../texts/choose.ts'
 
-/** Who has to do something about a refund, and what: `sign`, `pay`, `confirm` and `link` are for the store. */
+/** The next action on a refund. `sign`, `pay`, `confirm` and `link` are the store's. */
 export type RefundTurn = keyof Texts['refunds']['turns']
 
 export function turnOf({ status, way, recipient, isCanceling, addressRequest }: Wire): RefundTurn {
@@ -48,7 +48,7 @@ export type RefundStep = {
   readonly by: string | null
 }
 
-/** What is recorded of a refund, in its order, and what is still to come. */
+/** The recorded steps of a refund in order, then the expected ones. */
 export function stepsOf(refund: Refund, wire: Wire, locale: Locale): RefundStep[] {
   const { status, actor, network } = refund
   const shown = (address: string | null) => (address === null ? '' : showShort(toShown(network, address)))

@@ -11,7 +11,7 @@ import { renderStart } from './view.ts'
 const path = '/start'
 const right = 'wallets:read'
 
-/** What a store needs before it can be paid, ticked off by what has happened. */
+/** The first steps of a store, ticked off as they happen. */
 export function mountStart({ get, post }: StoreRoutes, ctx: Context): void {
   get(path, right, async (screen) => {
     const { storeId, store } = screen

@@ -12,7 +12,7 @@ import { choices, renderWallets } from './view.ts'
 const path = '/wallets'
 const read = 'wallets:read'
 const write = 'wallets:write'
-/** The newest wallets, of which those that wait for a signature are shown. */
+/** The newest wallets. Those that wait for a signature are shown. */
 const registeredMax = 50
 
 /** The wallets that a store is paid to. Owners confirm, refuse and undo changes. */

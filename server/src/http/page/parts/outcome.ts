@@ -42,7 +42,7 @@ ${renderCheckAgain(texts)}`,
   }
 }
 
-/** Whether all of the payment is back with the buyer. The checkout was paid all the same. */
+/** Whether all of the payment was returned to the buyer. The checkout still counts as paid. */
 export function isReturned({ payment, refunds }: CheckoutView): boolean {
   return payment !== null && returnedOf(payment.amount, refunds) === 'all'
 }
@@ -54,7 +54,7 @@ function completedTexts(view: CheckoutView, texts: Language['texts']) {
   return isPart ? { ...texts.completed, text: texts.refunds.part } : texts.completed
 }
 
-/** The buyer has named a transaction, and it is being looked for. */
+/** Shown while we look for a transaction that the buyer has named. */
 export function renderAnnounced({ announced }: CheckoutView, asked: Asked): Html {
   const { texts } = asked.language
   const hashes = announced.map((hash) => html`<dd><code class="hash">${hash}</code></dd>`)
@@ -97,7 +97,7 @@ function renderNoteItems(notes: readonly Note[], texts: Language['texts']): Html
   })
 }
 
-/** What was returned, where to, and in which transaction. What no block shows yet is the store's word. */
+/** A refund with its recipient and transaction. Until a block shows it, it is only the store's statement. */
 function renderRefund(
   where: { readonly network: string; readonly asset: string },
   { status, way, amount, recipient, reason, transaction }: ShownRefund,
@@ -140,7 +140,7 @@ ${more}
 </section>`
 }
 
-/** A buyer who comes back to see what was returned is not sent away again. */
+/** A receipt with refunds does not lead back to the store by itself: the buyer came to see them. */
 function renderReceipt({ checkout, payment, refunds }: CheckoutView, { tag, texts }: Language): Html {
   const { symbol = '', decimals = 0, name = '' } = payment ? describeOption(payment) : {}
   const back = storeLink(checkout.id, checkout.successRedirectUrl)

@@ -36,7 +36,7 @@ ${transfer && isMany && html`<p><a href="${elsewhere}" data-way="send">${texts.s
 ${transfer?.reference === null && renderHashForm(actionOf(path, checkout.id, 'transaction', asked), texts)}`
 }
 
-/** A lookup that has ended without a result is no longer under way, whatever the URL says. */
+/** A URL that says `looking` is outdated once the lookup has ended without a result. */
 function noticeFor({ announced }: CheckoutView, { notice }: Asked): Asked['notice'] {
   return notice === 'looking' && announced.length === 0 ? 'not_found' : notice
 }

@@ -142,7 +142,7 @@ function renderState(
 }
 
 /** Links that open the page in the built-in browser of wallet apps that can pay there. Each app has its own format. */
-export function deepLinks(
+function deepLinks(
   url: string,
   offered: { has(family: Family): boolean },
 ): { readonly name: string; readonly href: string }[] {

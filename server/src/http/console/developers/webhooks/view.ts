@@ -99,7 +99,7 @@ function renderEndpointState(
 <span class="soft">${fill(texts.failingSince, { time: at(screen, failingSince) })}</span>`
 }
 
-/** The button that sends a test event, with a name that tells it from others in a list. */
+/** The button that sends a test event. Its hidden name tells it from the others in a list. */
 function renderTest(screen: Screen, { id, status }: WebhookEndpoint, name: Html | null): Html | null {
   const { base, formFields } = screen
   if (!screen.may('webhooks:write') || status !== 'enabled') return null

@@ -19,7 +19,7 @@ import {
 import { type Page, withQuery } from '../../screen.ts'
 
 export const path = '/operator/stores'
-/** What an operator looks for is shorter. */
+/** Longer than any name that an operator searches for. */
 export const searchMax = 100
 export const standings: readonly StoreStanding[] = ['waiting', 'unproven', 'approved', 'suspended']
 
