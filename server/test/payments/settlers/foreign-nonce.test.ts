@@ -42,9 +42,10 @@ const stoppedMetric = async () => {
   const { values } = await ctx.metrics.settlerStopped.get()
   return values.find(({ labels }) => labels.settler === address)?.value
 }
-/** While nothing is in flight, the follower looks at the settlers with every eighth block. */
+/** While nothing is in flight, the follower looks at the settlers every 16 seconds of the chain's time. */
 const lookAtAll = async () => {
-  for (let blocks = 0; blocks < 8; blocks++) await shop.mine()
+  await chain.pass(16)
+  await shop.mine()
 }
 const stateOf = async () => (await listSettlers(ctx.db, network)).find((one) => one.address === address)
 
