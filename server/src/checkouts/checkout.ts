@@ -28,7 +28,7 @@ export type Checkout = {
   readonly priceCurrency: string
   readonly successRedirectUrl: string | null
   readonly cancelUrl: string | null
-  /** What is paid for, in the store's words for the buyer. */
+  /** What the buyer pays for, in the store's words. */
   readonly description: string | null
   /** The store's own values: the buyer never sees them. */
   readonly metadata: Readonly<Record<string, string>> | null
@@ -159,7 +159,7 @@ export function evaluate(
   return { status: wasCanceled && isUnpaid(status) ? 'CANCELED' : status, dispositions }
 }
 
-/** Whether nothing has paid it, and nothing that is on its way will. */
+/** Whether no payment has paid it and none is on its way. */
 export function isUnpaid(status: CheckoutStatus): boolean {
   return status === 'OPEN' || status === 'EXPIRED'
 }

@@ -41,7 +41,7 @@ const aloneWaitingMax = 100
 /** How often a create starts over because its store changed. Each time means another change by the store's owner. */
 const revisionTriesMax = 5
 
-/** What a look at the store as it is now may put right. */
+/** Refusals that may be out of date, because the store was read from a cache. */
 const momentary: ReadonlySet<string> = new Set(['wallet_required', 'store_inactive'])
 
 export type IdempotencyKey = {
@@ -58,7 +58,7 @@ type Created = {
   readonly isReplay: boolean
 }
 
-/** Whoever creates a checkout: a key's holder, or a member of the store. */
+/** A caller who creates a checkout: a key's holder, or a member of the store. */
 export type Creator = Pick<Caller, 'actor'> & { readonly holder: Pick<Caller['holder'], 'store' | 'wallets'> }
 
 export type CreateCheckoutVerb<Who extends Creator = Caller> = (

@@ -17,7 +17,7 @@ export async function moveCheckouts(
   to: {
     status: CheckoutStatus
     payments?: ReadonlyMap<CheckoutId, CheckoutPayment | null>
-    /** Who asked for it, if anybody did. */
+    /** Who asked for the change; absent if time or the chain caused it. */
     actor?: Actor
   },
   now: Date,

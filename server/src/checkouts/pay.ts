@@ -130,7 +130,7 @@ type Attempt = {
   readonly giveUpAt: number
   /** How long to wait for another payment that is in progress. Null until one is. */
   otherUntil: number | null
-  /** Why the payment cannot settle. The next round answers it, unless somebody else paid meanwhile. */
+  /** Why the payment cannot settle. The next round answers with it, unless another payer has paid meanwhile. */
   refused: Refused | null
   hasClaimed: boolean
   isFailureNoted: boolean
@@ -177,7 +177,7 @@ async function answerByAuthorization(ctx: Context, engine: PayEngine, view: PayV
   return null
 }
 
-/** This authorization was claimed for this checkout: what became of it decides. */
+/** This authorization was claimed for this checkout: its outcome decides. */
 async function answerByFate(
   ctx: Context,
   engine: PayEngine,
@@ -226,7 +226,7 @@ async function waitForFate(
   return again
 }
 
-/** The checkout is paid, being paid by somebody else, or closed. */
+/** The checkout is paid, being paid by another payment, or closed. */
 async function answerByStatus(ctx: Context, engine: PayEngine, view: PayView, attempt: Attempt): Step {
   const { checkout } = view
   if (checkout.status === 'COMPLETED') {
@@ -257,7 +257,7 @@ async function answerWithTerms(ctx: Context, engine: PayEngine, view: PayView, a
   return { kind: 'required', required, refused }
 }
 
-/** Checks the payment and claims it for the checkout. What became of it is for the next round. */
+/** Checks the payment and claims it for the checkout. The next round answers with the outcome. */
 async function claimPayment(
   ctx: Context,
   engine: PayEngine,
@@ -364,7 +364,7 @@ function refusal(payment: Payment, reason: string, message?: string): Refused {
   return { reason, message, network: payment.network, payer: toShown(payment.network, payment.payer) }
 }
 
-/** Nothing was claimed, so nothing is written down but this. A payer may name any network: only ours are repeated. */
+/** Nothing was claimed, so this log line is the only record. A payer may name any network: only ours are repeated. */
 function noteRefused(
   ctx: Context,
   { id: checkoutId, options }: Checkout,

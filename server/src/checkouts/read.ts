@@ -59,10 +59,10 @@ async function withRefunds(ctx: Context, rows: readonly StoreRow[]): Promise<Sto
   }))
 }
 
-/** More checkouts of one order than anybody chooses from. */
+/** More checkouts of one order than a member can choose from. */
 const foundMax = 5
 
-/** The unpaid checkouts that somebody means by an order or a checkout's id, newest first. */
+/** The unpaid checkouts with this id or this order's id, newest first. */
 export async function findUnpaid(ctx: Context, storeId: StoreId, text: string): Promise<Checkout[]> {
   if (checkText('', text, orderIdBytesMax).length > 0) return []
   const byId = isId('ch', text) ? await readRow(ctx.db, storeId, text) : null
@@ -157,7 +157,7 @@ function checkPrices(filter: CheckoutFilter, parsed: string | null): Mistake[] {
   return [{ pointer: 'priceCurrency', code: 'currency', detail: 'Must be an ISO 4217 code, such as USD.' }]
 }
 
-/** More than one is rare; what comes after these is on the checkout's own screen. */
+/** More than one is rare. The checkout's own screen lists all. */
 const receivedMax = 5
 
 /** A checkout, and some of the money that came for it. */

@@ -304,7 +304,7 @@ export async function notePagesChanged(tx: Transaction, checkoutIds: readonly st
 
 /**
  * SQL condition: whether a network that checkout `c` offers is still being compared with the database after a restore.
- * Until then the checkout may be paid there although it is OPEN, so nobody is asked to pay it on any network.
+ * Until then the checkout may already be paid there although it is OPEN, so no payer is asked to pay it on any network.
  */
 export const isRestoringSql = `exists (select 1 from restores r, json_array_elements(c.options) o
   where r.finished_at is null and r.network = o ->> 'network')`

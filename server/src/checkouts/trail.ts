@@ -2,9 +2,9 @@ import type { Database } from '../database/db.ts'
 import type { StoreId } from '../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from '../payments/credits/credit.ts'
 
-/** SQL for what happened to one checkout, step by step. Only facts that are stored: nobody notes who opens a page. */
+/** SQL for what happened to one checkout, step by step. Only stored facts: views of the page are not recorded. */
 
-/** What anybody sends to one checkout is listed up to here. */
+/** Anyone can send payments to a checkout, so the list is limited. */
 const stepsMax = 50
 
 /** A payer's signature that was claimed for the checkout, and the transaction that carried it. */

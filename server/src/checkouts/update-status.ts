@@ -92,8 +92,8 @@ export async function reviewCheckouts(ctx: Context, now: Date): Promise<void> {
 }
 
 /**
- * A payment that did not pay when it came, and may now, must not have gone back meanwhile. Refunds that a restored database
- * has forgotten are seen on the chain. Most checkouts have no such payment, so nothing is asked.
+ * A payment that did not complete its checkout when it came may do so now, unless it was refunded meanwhile. Refunds that a
+ * restored database has forgotten are found on the chain. Most checkouts have no such payment, and cost no query.
  */
 async function withReturned(tx: Transaction, facts: StatusFacts): Promise<StatusFacts> {
   const second = facts.credits.filter(
@@ -163,7 +163,7 @@ function toCredit(checkout: Checkout, row: FactCredit): Credit {
     firstBlockTime: row.firstBlockTime,
     blockNumber: row.blockNumber,
     logIndex: row.logIndex,
-    // One that was written just now as what was expected of it is decided about here.
+    // A new credit is written as exact. Whether it is, is decided here.
     disposition: row.isNew && row.disposition === 'exact' ? 'overpaid' : row.disposition,
     finality: finalityOf(row),
     counts: row.counts,
@@ -304,7 +304,7 @@ async function readFacts(tx: Transaction, ids: readonly string[]): Promise<Statu
   }
 }
 
-/** Those of the checkouts that their store has canceled at some time: their log says so. */
+/** The checkouts among these that their store has ever canceled, by their log. */
 async function listCanceled(tx: Transaction, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await tx.query<{ checkout_id: string }>(
     "select distinct checkout_id from events where checkout_id = any($1) and type = 'checkout.canceled'",

@@ -11,7 +11,7 @@ import { listUsedSettlers, writeSettlersElsewhere } from '../payments/settlers/r
 import { undoHours } from '../stores/change.ts'
 import { writeElsewhere, writeReleased } from '../stores/wallets.ts'
 
-/** Wallets per statement. Those that are retired cost one look through what is unfinished, together. */
+/** Wallets per statement. `findBusy` reads the indexes of unfinished work once for all retired wallets of a page. */
 const walletsPerPage = 5_000
 
 /** What this cell has to own in the directory. */
@@ -82,7 +82,7 @@ async function listRecords(db: Database, after: string, limit: number): Promise<
   )
 }
 
-/** The last address of the same page, whoever owns it; null behind the end. */
+/** The last address of the page, whether or not this cell may own it; null if the page is empty. */
 async function findPageEnd(db: Database, after: string, limit: number): Promise<string | null> {
   const [row] = await db.query<{ last: string | null }>(
     'select max(pay_to) as last from (select distinct pay_to from wallets where pay_to > $1 order by pay_to limit $2) p',
@@ -100,9 +100,10 @@ const oldest = (status: string) => `(select c.created_at from checkouts c
   where c.store_id = x.store_id and c.status = '${status}' order by c.id limit 1)`
 
 /**
- * Of retired wallets, those at which something may still happen: an owner may undo the change, a checkout that may name it
- * is open, or money to it or from it is on its way, not final, or waited for. Each part reads an index of what is unfinished once, however many
- * wallets are asked about. A checkout may be written by a process whose clock is behind, so an hour is added.
+ * Finds the retired wallets at which something may still happen: an owner may undo the change, a checkout that may name
+ * the wallet is open, or money to or from it is on its way, not final, or expected. Each part reads an index of
+ * unfinished work once, however many wallets there are. An hour is added because a checkout may be written by a process
+ * whose clock is behind.
  */
 export async function findBusy(db: Database, payTo: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ payTo: string }>(

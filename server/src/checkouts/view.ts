@@ -20,7 +20,7 @@ export type CheckoutView = {
   }
   /** The exact live credit, if there is one. */
   readonly payment: (CheckoutPayment & { readonly payTo: string; readonly paidAt: Date }) | null
-  /** What the store returned of that payment. */
+  /** Refunds of that payment. */
   readonly refunds: readonly ShownRefund[]
   /** The last transaction sent, while its outcome is unknown. */
   readonly pending: { readonly network: string; readonly transaction: string } | null
@@ -53,11 +53,11 @@ export type Note = {
   readonly due: string
   readonly transaction: string
   readonly refunds: readonly ShownRefund[]
-  /** Nothing more will come of it: the store has dismissed it, or all of it went back. */
+  /** The store has dismissed it, or all of it went back. */
   readonly isSettled: boolean
 }
 
-/** A refund that a buyer may expect to see in a wallet, or was told of. Before that it is the store's own business. */
+/** A refund that was sent, completed or declared. Before that it is the store's own business. */
 export type ShownRefund = {
   readonly status: 'SENT' | 'COMPLETED' | 'DECLARED'
   readonly way: RefundWay
@@ -105,12 +105,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
     CheckoutRow & {
       is_past_expiry: boolean
       is_restoring: boolean
-      store_name: string
-      store_mode: Store['mode']
-      has_logo: boolean
-      accent_color: string | null
-      support_email: string | null
-      support_url: string | null
+      store: CheckoutView['store']
       exact: RawCredit | null
       pending: CheckoutView['pending']
       announced: string[] | null
@@ -122,9 +117,9 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
     }
   >(
     `select c.*, c.expires_at <= clock() as is_past_expiry, ${isRestoringSql} as is_restoring,
-       s.name as store_name, s.mode as store_mode,
-       coalesce(s.logo_url like 'data:%', false) as has_logo,
-       s.accent_color, s.support_email, s.support_url, ${creditJson('e')} as exact,
+       json_build_object('name', s.name, 'mode', s.mode, 'hasLogo', coalesce(s.logo_url like 'data:%', false),
+         'accentColor', s.accent_color, 'supportEmail', s.support_email, 'supportUrl', s.support_url) as store,
+       ${creditJson('e')} as exact,
        ${refundsJson('e.payment_id')} as refunds,
        (select json_build_object('network', b.network, 'transaction', b.hash) from authorizations a
           join transaction_calls t on t.network = a.network and t.asset = a.asset and t.payer = a.payer
@@ -173,14 +168,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
     checkout: toCheckout(row),
     isPastExpiry: row.is_past_expiry,
     isRestoring: row.is_restoring,
-    store: {
-      name: row.store_name,
-      mode: row.store_mode,
-      hasLogo: row.has_logo,
-      accentColor: row.accent_color,
-      supportEmail: row.support_email,
-      supportUrl: row.support_url,
-    },
+    store: row.store,
     payment,
     refunds: credit ? toRefunds(credit.network, row.refunds) : [],
     pending: payment ? null : row.pending,

@@ -15,9 +15,8 @@ export function scopeToStore(db: Database, storeId: string): Database {
 
 /**
  * The same database, for a member or key that may lose the right to act at any moment. `check` is the last statement of
- * every transaction and throws if the right is gone. It locks the row that says so. A change is therefore committed
- * before the right is taken away, or not at all, and taking it away waits for one commit at most. Reads change nothing,
- * and run as they are.
+ * every transaction: it locks the row that grants the right, and throws if the right is gone. So a change is committed
+ * before the right is taken away, or not at all, and taking it away waits for one commit at most. Reads are not checked.
  */
 export function checkAtEnd(db: Database, check: (tx: Transaction) => Promise<void>): Database {
   const transaction: Database['transaction'] = (work) =>
@@ -35,8 +34,8 @@ export function checkAtEnd(db: Database, check: (tx: Transaction) => Promise<voi
 }
 
 /**
- * The database as seen from inside a transaction that is open: whatever is done with it is part of that transaction,
- * also what would otherwise begin one of its own. Wake-ups are sent once it is committed.
+ * The same database, inside an open transaction: every statement and every transaction becomes part of it. Wake-ups are
+ * sent once it is committed.
  */
 export function joinTransaction(db: Database, tx: Transaction): Database {
   return {

@@ -14,7 +14,7 @@ export type WakeUps = {
 }
 
 /**
- * claims: there is something to settle. outcomes: something was settled or will never be. events: stores' logs have
+ * claims: there is something to settle. outcomes: a payment was settled or never will be. events: logs of stores have
  * grown, or there is something to deliver. decisions: stores have decided about payments.
  */
 export type Channel = 'claims' | 'outcomes' | 'events' | 'decisions'

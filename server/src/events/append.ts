@@ -16,9 +16,9 @@ export function newEvent(
 }
 
 /**
- * What a store can have written as often as it likes, by a key or a member. The log keeps it for good, so a store has a
- * share per hour. What protects a store (revoking, removing, undoing), what ends something, and what is about money that
- * was sent is never refused.
+ * Events that a key or a member can cause as often as they like. The log keeps them for good, so a store has a share per
+ * hour. Events that protect a store (revoking, removing, undoing), end something or are about sent money are never
+ * refused.
  */
 const limitedTypes: ReadonlySet<EventType> = new Set<EventType>([
   'store.updated',
@@ -34,14 +34,14 @@ const limitedTypes: ReadonlySet<EventType> = new Set<EventType>([
 
 /** Some 30,000 changes: more than a shop's programs make, and less than a disk notices. */
 export const bytesPerHour = 32 * 1_048_576
-/** Of a store that somebody signed up for and that has proven no wallet: some 200 changes. */
+/** For a store that was opened by sign-up and has proven no wallet: some 200 changes. */
 export const unprovenBytesPerHour = 262_144
 const hourMs = 3_600_000
 
 /**
  * Writes an event in the transaction of the change that it reports, with the object as it is then. It is never rendered
- * again, and its column is `json`, which keeps the bytes: a store that reads its log late, or twice, reads the same. A checkout's moves write their own. Throws a Problem
- * if the store has used up its share.
+ * again, and its column is `json`, which keeps the bytes: a store that reads its log late, or twice, reads the same. Moves
+ * of a checkout write their own events. Throws a Problem if the store has used up its share.
  */
 export async function appendEvent(tx: Database | Transaction, event: NewEvent): Promise<void> {
   if (!isLimited(event)) await insertEvent(tx, event)
@@ -81,8 +81,8 @@ async function insertEvent(tx: Database | Transaction, event: NewEvent): Promise
 }
 
 /**
- * The same, and counts its bytes for its store, unless the store has had so many this hour. It counts in a row that no
- * other transaction holds, so it waits for none: what it holds already, another may be waiting for.
+ * The same, and counts the event's bytes for its store. Writes nothing if the store has used up its share. It counts in a
+ * row that no other transaction holds: waiting for one could deadlock, because others may wait for what this one holds.
  */
 async function insertCounted(
   tx: Database | Transaction,

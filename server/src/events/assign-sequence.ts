@@ -13,21 +13,22 @@ import { securityHours, securityTypes } from './security.ts'
  * checkout's row lock, so a checkout's versions are always in order. A crash leaves events without a number; the next
  * run finds them.
  *
- * All waiting stores are numbered in one transaction. If PostgreSQL refuses it, each gets one of its own: whoever fails
- * there, because its counter is wrong, say, is held back and tried again later, alone, and delays nobody else.
+ * All waiting stores are numbered in one transaction. If PostgreSQL refuses it, each gets a transaction of its own. A store
+ * that fails there, for example because its counter is wrong, is held back and tried again later, alone, and delays no
+ * other store.
  */
 const storesPerRun = 200
 /** Bounds how long one store's backlog keeps the others waiting. */
 const eventsPerStore = 1_000
 /**
- * How long stores are tried one by one before the next run goes on: if each of them waits for a lock that somebody else
- * holds for long, the others should not wait for all of them.
+ * How long stores are tried one by one before the next run goes on. Each may wait for a lock that another process holds
+ * for long, and the others should not wait for all of them.
  */
 const aloneMsMax = 5_000
 /** A store that failed is tried again after this time, and after twice as long each time that it fails again. */
 const heldMsMin = 1_000
 const heldMsMax = 60_000
-/** Enough to recognise who is concerned. */
+/** Enough to recognise which stores are concerned. */
 const storesLogged = 10
 
 class CounterBehindError extends Error {
@@ -156,7 +157,7 @@ async function storesWithUnsequenced(db: Database, after: string, limit: number)
 
 /**
  * Locks the counters that no other process holds. Until we commit, only we can number their events. Deleted events are
- * under no unique index that would refuse their numbers a second time, so it is said here who is behind them.
+ * under no unique index that would refuse their numbers a second time, so this says which counters are behind them.
  */
 async function lockCounters(
   tx: Transaction,

@@ -1,8 +1,8 @@
 import type { Transaction } from '../database/db.ts'
 
 /**
- * Erases a payer from the events of these checkouts, with what the store wrote there about the buyer, and from those that
- * announced payments without a checkout, each between two ids of events.
+ * Erases a payer, and what the store wrote about the buyer, from the events of these checkouts. Erases the payer also from
+ * the events that announced payments without a checkout; `announced` has the range of ids in which each event lies.
  */
 export async function eraseFromEvents(
   tx: Transaction,

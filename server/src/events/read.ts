@@ -6,7 +6,7 @@ import { invalid, Problem } from '../problems.ts'
 import { toSafeNumber } from '../safe-number.ts'
 import { columns, type EventRow, type LogEnd, readLogEnd } from './rows.ts'
 
-/** `type` may also be all that begin alike, such as `wallet.*`; `actor` is the id of a key, member or operator. */
+/** `type` may also be a prefix, such as `wallet.*`; `actor` is the id of a key, member or operator. */
 export type EventFilter = {
   readonly type: string | null
   readonly checkoutId: string | null
@@ -17,8 +17,8 @@ export type EventFilter = {
 const deletedTypes = /^(checkout|payment|refund)\./
 
 /**
- * One page of a store's log after a cursor, oldest first; without a cursor, from where on nothing was deleted. Events of
- * one checkout, and of types that are never deleted, can be read from the beginning.
+ * One page of a store's log after a cursor, oldest first. Without a cursor it starts behind the last deleted event. Events
+ * of one checkout, and of types that are never deleted, can be read from the beginning.
  */
 export async function readEvents(
   ctx: Context,
@@ -98,8 +98,8 @@ export function eventToWire(row: EventRow): Event {
 }
 
 /**
- * Events looked through per page where a filter may match few of them. Each may lie on a page of its own in PostgreSQL,
- * so this is what one look costs there at most, beside a few pages of the index.
+ * Events read per page if a filter may match few of them. Each may lie on a page of its own in PostgreSQL, so this bounds
+ * the cost of a request, apart from a few pages of the index.
  */
 export const lookedMax = 250
 
@@ -107,10 +107,10 @@ export const lookedMax = 250
 export type LookedBack = {
   readonly epoch: number
   readonly events: readonly Event[]
-  /** The stretch of the log that was looked through, both included. */
+  /** The part of the log that was read, both ends included. */
   readonly from: bigint
   readonly to: bigint
-  /** Look on with it as `to`; null at the beginning of the log. */
+  /** The next request's `to`; null at the beginning of the log. */
   readonly next: bigint | null
 }
 

@@ -1,10 +1,10 @@
 import type { EventType } from '@farthing/sdk'
 
 /**
- * Events that a thief with a stolen key would want to hide: where money goes, who may act for the store, who is told.
- * They go to every endpoint of the store, whatever it subscribes to and whether or not it is enabled. One that was
- * deleted, the URL before a change and a secret before a roll still count for a day, so that nobody can silence them
- * first and act right afterwards. A change of an endpoint is itself such an event, so waiting longer does not help.
+ * Events that a thief with a stolen key would want to hide: where money goes, who may act for the store, who is notified.
+ * They go to every endpoint of the store, whatever it subscribes to and whether or not it is enabled. A deleted endpoint,
+ * the URL before a change and a secret before a roll still count for a day, so that a thief cannot silence them first and
+ * act right afterwards. A change of an endpoint is itself such an event, so waiting longer does not help.
  */
 export const securityTypes: readonly EventType[] = [
   'wallet.registered',

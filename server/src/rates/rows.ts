@@ -36,7 +36,7 @@ function baselineOf({ name }: Pick<Source, 'name'>): string {
  * Replaces a source's rates and returns the time of its newest. A file older than the stored one changes nothing. The
  * base's row is the gate: it is locked first and decides which file is newer, so two files that arrive at once do not
  * deadlock, and the newer one is stored completely. A currency that only the older one has may stay behind with its own
- * time; quotes require equal times. Rates that jumped are noted, because nobody should be charged by one reading alone.
+ * time; quotes require equal times. Rates that jumped are recorded, because one reading alone must not decide a price.
  */
 export async function replaceRates(
   db: Database,

@@ -111,7 +111,7 @@ export type NewFacts = {
 }
 
 type ChangedBy = {
-  /** Who asked for the change; null if nobody did. */
+  /** Who asked for the change; null if the chain or a buyer caused it. */
   readonly actor: Actor | null
   readonly now: Date
   /** An event that does not come with a change of status. */
@@ -273,6 +273,6 @@ async function writeChange(
      select ${refundColumns} from changed r`,
     values,
   )
-  assert(row, `${id} was changed by somebody who does not hold its lock`)
+  assert(row, `${id} was changed by a transaction that does not hold its lock`)
   return toRefund(row)
 }

@@ -81,7 +81,7 @@ export async function createRefundTo(
     if (replayed) return replayed
     await lockRefundsOf(tx, asked.paymentId)
     const payment = await readKnown(tx, storeId, asked.paymentId)
-    // Until we commit, nobody evaluates the checkout: a payment that is being refunded must not become exact.
+    // Keeps the checkout from being evaluated until we commit: a payment that is being refunded must not become exact.
     if (payment.checkoutId !== null) await holdCheckout(tx, payment.checkoutId)
     return await create(ctx, tx, payment, { ...asked, storeId, actor, recipient }, now)
   })
@@ -248,9 +248,12 @@ async function readByIdempotencyKey(
   storeId: StoreId,
   key: string,
 ): Promise<{ readonly refund: Refund; readonly bodyHash: string } | null> {
-  const [row] = await db.query<RefundRow & { body_hash: string }>(
-    `select ${refundColumns} from refunds r where r.store_id = $1 and r.idempotency_key = $2`,
+  const [row] = await db.query<RefundRow & { bodyHash: string }>(
+    `select ${refundColumns}, r.body_hash as "bodyHash" from refunds r
+     where r.store_id = $1 and r.idempotency_key = $2`,
     [storeId, key],
   )
-  return row ? { refund: toRefund(row), bodyHash: row.body_hash } : null
+  if (!row) return null
+  const { bodyHash, ...refund } = row
+  return { refund: toRefund(refund), bodyHash }
 }

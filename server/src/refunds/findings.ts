@@ -17,7 +17,7 @@ export type Findings = {
   } | null
 }
 
-/** For a refund of which nothing was handed out. */
+/** For a refund for which nothing was handed out to be signed. */
 export const nothingFound: Findings = { authorization: null, reason: null, transfer: null }
 
 type FindingsRow = {
@@ -77,5 +77,8 @@ export async function listWatched(
      where r.is_watched and r.id > $1 order by r.id limit $2`,
     [after, limit],
   )
-  return rows.map((row) => ({ refund: toRefund(row), findings: toFindings(row) }))
+  return rows.map(({ state, authorization_reason, transfer_hash, transfer_finality, counts, ...refund }) => ({
+    refund: toRefund(refund),
+    findings: toFindings({ state, authorization_reason, transfer_hash, transfer_finality, counts }),
+  }))
 }

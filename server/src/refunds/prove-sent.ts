@@ -140,17 +140,7 @@ export async function takeNamed(
   again: { readonly secondsMin: number; readonly secondsMax: number },
   limit: number,
 ): Promise<Named[]> {
-  const rows = await db.query<{
-    id: RefundId
-    store_id: StoreId
-    network: string
-    asset: string
-    recipient: string
-    amount: string
-    transaction_hash: string
-    created_at: Date
-    age: number
-  }>(
+  const rows = await db.query<Omit<Named, 'amount'> & { amount: string }>(
     `update refunds r set looked_at = clock()
      from (select id from refunds where network = $1 and status = 'SENT' and way = 'self-sent' and position is null
              and transaction_hash is not null and recipient is not null
@@ -158,21 +148,12 @@ export async function takeNamed(
                greatest(make_interval(secs => $2), looked_at - named_at)) <= clock())
            order by looked_at nulls first limit $4 for update skip locked) due
      where r.id = due.id
-     returning r.id, r.store_id, r.network, r.asset, r.recipient, r.amount, r.transaction_hash, r.created_at,
-       extract(epoch from clock() - r.named_at)::float8 as age`,
+     returning r.id, r.store_id as "storeId", r.network, r.asset, r.recipient, r.amount::text as amount,
+       r.transaction_hash as transaction, r.created_at as "createdAt",
+       extract(epoch from clock() - r.named_at)::float8 as "ageSeconds"`,
     [network, again.secondsMin, again.secondsMax, limit],
   )
-  return rows.map((row) => ({
-    id: row.id,
-    storeId: row.store_id,
-    network: row.network,
-    asset: row.asset,
-    recipient: row.recipient,
-    amount: BigInt(row.amount),
-    transaction: row.transaction_hash,
-    createdAt: row.created_at,
-    ageSeconds: row.age,
-  }))
+  return rows.map((row) => ({ ...row, amount: BigInt(row.amount) }))
 }
 
 /** No wallet sends more equal transfers in one transaction. */
@@ -188,7 +169,7 @@ async function findUse(
     `select case
        when exists (select 1 from credits k where k.network = $1 and k.block_hash = $4 and k.log_index = $6
          and k.orphaned_at is null) then 'credited'
-       -- Deleted ones are known by what they moved: an equal transfer beside it in the transaction proves nothing either.
+       -- Deleted payments are known by what they moved, so an equal transfer in the same transaction proves nothing either.
        when exists (select 1 from wallets w cross join generate_series(0, ${equalsMax}) as p join kept_credits x
          on x.key = credit_key($1, $3, $2, w.pay_to, $8, $9::numeric, p) where w.store_id = $7) then 'credited'
        when exists (select 1 from refunds o where o.transaction_hash = $3 and o.network = $1 and o.asset = $2

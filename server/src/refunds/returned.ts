@@ -9,7 +9,7 @@ type OnChainPayment = Parameters<typeof identityOf>[0] & {
 }
 
 /**
- * The payments of which the chain shows a refund, whatever `refund_totals` says. A restored database has forgotten
+ * The payments of which the chain shows a refund, even if `refund_totals` has none. A restored database has forgotten
  * refunds, and adopts them only when another refund of the same payment is created.
  */
 export async function readReturned(

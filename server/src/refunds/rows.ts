@@ -1,6 +1,5 @@
-import type { Actor, Finality, RefundStatus, RefundWay } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
-import type { CheckoutId, RefundId, StoreId } from '../ids.ts'
+import type { StoreId } from '../ids.ts'
 import type { AddressRequest } from './address-requests/address-request.ts'
 import type { Refund } from './refund.ts'
 
@@ -13,71 +12,16 @@ type AddressRequestJson = {
   isConfirmed: boolean
 }
 
-export type RefundRow = {
-  id: RefundId
-  store_id: StoreId
-  payment_id: string
-  checkout_id: CheckoutId | null
-  order_id: string | null
-  network: string
-  asset: string
-  identity: string
-  wallet: string
+export type RefundRow = Omit<Refund, 'amount' | 'addressRequest'> & {
   amount: string
-  recipient: string | null
-  way: RefundWay
-  reason: string | null
-  status: RefundStatus
-  version: number
-  actor: Actor
-  created_at: Date
-  slot: number | null
-  nonce: string | null
-  signed_at: Date | null
-  cancel_asked_at: Date | null
-  transaction_hash: string | null
-  position: number | null
-  finality: Finality | null
-  declared: string | null
-  failure: string | null
-  completed_at: Date | null
-  ended_at: Date | null
-  is_watched: boolean
-  address_request: AddressRequestJson | null
+  addressRequest: AddressRequestJson | null
 }
 
-export function toRefund(row: RefundRow): Refund {
+export function toRefund({ amount, addressRequest, ...row }: RefundRow): Refund {
   return {
-    id: row.id,
-    storeId: row.store_id,
-    paymentId: row.payment_id,
-    checkoutId: row.checkout_id,
-    orderId: row.order_id,
-    network: row.network,
-    asset: row.asset,
-    identity: row.identity,
-    wallet: row.wallet,
-    amount: BigInt(row.amount),
-    recipient: row.recipient,
-    way: row.way,
-    reason: row.reason,
-    status: row.status,
-    version: row.version,
-    actor: row.actor,
-    createdAt: row.created_at,
-    slot: row.slot,
-    nonce: row.nonce,
-    signedAt: row.signed_at,
-    cancelAskedAt: row.cancel_asked_at,
-    transaction: row.transaction_hash,
-    position: row.position,
-    finality: row.finality,
-    declared: row.declared,
-    failure: row.failure,
-    completedAt: row.completed_at,
-    endedAt: row.ended_at,
-    isWatched: row.is_watched,
-    addressRequest: row.address_request && toAddressRequest(row.address_request),
+    ...row,
+    amount: BigInt(amount),
+    addressRequest: addressRequest && toAddressRequest(addressRequest),
   }
 }
 
@@ -92,10 +36,15 @@ function toAddressRequest({ address, code, browserHash, ...row }: AddressRequest
 }
 
 /** SQL: what `toRefund` reads of a row `r`. */
-export const refundColumns = `r.*, (select c.order_id from checkouts c where c.id = r.checkout_id) as order_id,
+export const refundColumns = `r.id, r.store_id as "storeId", r.payment_id as "paymentId", r.checkout_id as "checkoutId",
+  (select c.order_id from checkouts c where c.id = r.checkout_id) as "orderId", r.network, r.asset, r.identity, r.wallet,
+  r.amount::text as amount, r.recipient, r.way, r.reason, r.status, r.version, r.actor, r.created_at as "createdAt",
+  r.slot, r.nonce, r.signed_at as "signedAt", r.cancel_asked_at as "cancelAskedAt", r.transaction_hash as transaction,
+  r.position, r.finality, r.declared, r.failure, r.completed_at as "completedAt", r.ended_at as "endedAt",
+  r.is_watched as "isWatched",
   (select json_build_object('expiresAt', m.expires_at, 'isExpired', m.expires_at <= clock(), 'address', m.address,
      'code', m.code, 'browserHash', encode(m.browser_hash, 'hex'), 'isConfirmed', m.confirmed_at is not null)
-   from address_requests m where m.refund_id = r.id) as address_request`
+   from address_requests m where m.refund_id = r.id) as "addressRequest"`
 
 /** A store's refund; null if it has none with this id. */
 export async function findRefund(
@@ -195,30 +144,25 @@ export async function readRefundable(
   storeId: StoreId,
   paymentId: string,
 ): Promise<Refundable | null> {
-  const [row] = await tx.query<{
-    nonce: string | null
-    position: number
-    is_final: boolean
-    is_proven: boolean
-    reserved: string | null
-    owner_id: StoreId | null
-  }>(
-    `select k.nonce, k.position, k.finalized_at is not null as is_final, t.reserved,
-       case when t.reserved > 0 then t.store_id end as owner_id, exists (select 1 from wallets w
-         where w.store_id = $1 and w.pay_to = k.pay_to and w.proven_at is not null) as is_proven
+  const [row] = await tx.query<Omit<Refundable, 'reserved'> & { reserved: string | null }>(
+    `select k.nonce, k.position, k.finalized_at is not null as "isFinal", t.reserved::text as reserved,
+       case when t.reserved > 0 then t.store_id end as "ownerId", exists (select 1 from wallets w
+         where w.store_id = $1 and w.pay_to = k.pay_to and w.proven_at is not null) as "isProven"
      from credits k left join refund_totals t on t.payment_id = k.payment_id
      where k.payment_id = $2 and k.orphaned_at is null`,
     [storeId, paymentId],
   )
-  if (!row) return null
-  return {
-    nonce: row.nonce,
-    position: row.position,
-    isFinal: row.is_final,
-    isProven: row.is_proven,
-    reserved: row.reserved === null ? null : BigInt(row.reserved),
-    ownerId: row.owner_id,
-  }
+  return row ? { ...row, reserved: row.reserved === null ? null : BigInt(row.reserved) } : null
+}
+
+/** A transfer by one of a payment's refund nonces. */
+type Forgotten = {
+  readonly slot: number
+  readonly nonce: string
+  readonly recipient: string
+  readonly amount: bigint
+  readonly transaction: string
+  readonly at: Date
 }
 
 /** Finds transfers by a payment's refund nonces that no refund accounts for: a restored database has forgotten it. */
@@ -226,17 +170,8 @@ export async function findForgotten(
   tx: Database | Transaction,
   { network, asset, wallet }: { network: string; asset: string; wallet: string },
   nonces: readonly string[],
-): Promise<
-  { slot: number; nonce: string; recipient: string; amount: bigint; transaction: string; at: Date }[]
-> {
-  const rows = await tx.query<{
-    slot: number
-    nonce: string
-    recipient: string
-    amount: string
-    transaction: string
-    at: Date
-  }>(
+): Promise<Forgotten[]> {
+  const rows = await tx.query<Omit<Forgotten, 'amount'> & { amount: string }>(
     `select i.slot::integer - 1 as slot, k.nonce, k.pay_to as recipient, k.amount, k.transaction_hash as transaction,
        k.included_at as at
      from unnest($4::text[]) with ordinality as i (nonce, slot)

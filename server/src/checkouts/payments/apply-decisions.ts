@@ -6,7 +6,7 @@ import type { Queue } from '../../events/rows.ts'
 import { Problem, type ProblemCode, type ProblemExtras } from '../../problems.ts'
 import { acceptPayment, type Decision, type DecisionId, dismissPayment, notePayment } from './decide.ts'
 
-/** What became of a decision: the payment as it is then, or why it was refused. */
+/** The outcome of a decision: the payment after it, or why it was refused. */
 export type Outcome =
   | { readonly payment: Payment }
   | {
@@ -20,7 +20,7 @@ export type Outcome =
 const verbs = { accept: acceptPayment, dismiss: dismissPayment, note: notePayment } as const
 
 const decisionsPerRun = 100
-/** Far longer than anybody waits for an outcome. */
+/** Far longer than a request waits for an outcome. */
 const outcomesKeptHours = 24
 const outcomesPerRun = 5_000
 
@@ -57,7 +57,7 @@ async function apply(ctx: Context, id: DecisionId, now: Date): Promise<boolean> 
     if (isApplied) crashPoint(ctx, 'decide-after-commit')
     return isApplied
   } catch (error) {
-    // Not ours to answer: the decision stays, and is tried again.
+    // A failure of ours: the decision stays, and is tried again.
     if (!(error instanceof Problem) || error.code === 'unavailable') throw error
     const { code, message: detail, extras } = error
     await writeOutcome(ctx.db, id, { problem: { code, detail, extras } } satisfies Outcome)
@@ -80,7 +80,7 @@ async function listWaiting(db: Database, limit: number): Promise<DecisionId[]> {
   return rows.map(({ id }) => id)
 }
 
-/** Null if it was applied meanwhile, or another process is at it. */
+/** Null if it was applied meanwhile, or if another process is applying it. */
 async function lockDecision(tx: Transaction, id: DecisionId): Promise<Decision | null> {
   const [decision] = await tx.query<Decision>(
     `select id, store_id as "storeId", payment_id as "paymentId", kind, checkout_id as "checkoutId", note, actor,

@@ -4,7 +4,7 @@ import type { CreditRow } from '../../payments/credits/credit.ts'
 import type { Checkout } from '../checkout.ts'
 import { type CheckoutRow, toCheckout } from '../rows.ts'
 
-/** A checkout that money without one may have been meant for, and what speaks for it. */
+/** A checkout that a payment without one may have been meant for, and why. */
 export type Likely = {
   readonly checkout: Checkout
   /** The buyer gave this transaction on the checkout's page. */
@@ -13,11 +13,11 @@ export type Likely = {
   readonly isSameAmount: boolean
 }
 
-/** No index knows amounts: this many checkouts before the payment are looked at. */
+/** No index has amounts, so only this many checkouts before the payment are compared. */
 const windowRows = 60
-/** A payment belongs to a checkout of the last days, or somebody knows better and looks for it. */
+/** A payment usually belongs to a checkout of the last days. Members can search for an older one. */
 const windowDays = 7
-/** Without the amount, only a checkout from shortly before is worth an offer. */
+/** A checkout with another amount is offered only if it was created shortly before. */
 const shortlyMinutes = 60
 const likelyMax = 3
 
@@ -65,10 +65,10 @@ export async function listLikely(
   }))
 }
 
-/** What a payment was late, too little or too much for. */
+/** The checkout that a late, too small or too large payment came for. */
 export type Owed = {
   readonly checkout: Checkout
-  /** What was asked for in that token, in its smallest unit; null if nothing was. */
+  /** The amount that was asked for in that token, in its smallest unit; null if none was. */
   readonly due: bigint | null
 }
 

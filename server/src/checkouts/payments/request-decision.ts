@@ -12,9 +12,9 @@ import type { Outcome } from './apply-decisions.ts'
 import type { Decision, DecisionId } from './decide.ts'
 
 /**
- * `serve` cannot decide about payments: whoever takes it over must not be able to write what a checkout's status is
- * computed from. It hands the store's decision to `work` as a row, and waits for what becomes of it. Idempotent: asking
- * again while it waits asks for the same, and afterwards changes nothing.
+ * `serve` does not decide about payments: a thief who takes it over must not be able to write the facts that a checkout's
+ * status is computed from. It hands the store's decision to `work` as a row, and waits for the outcome. Idempotent: asking
+ * again before the decision is applied asks for the same, and afterwards changes nothing.
  */
 type RequestDecision = (
   ctx: Context,
@@ -37,7 +37,7 @@ const patienceMs = 5_000
 /** Of one store: as many as `work` applies in one run, so a store that hurries is refused only while `work` is behind. */
 const waitingMax = 100
 const pollMs = 250
-/** Every payment that is settled wakes us, and few of them are decisions. */
+/** Every settled payment wakes us too, and few wake-ups are about decisions. */
 const spacingMs = 50
 
 /**
@@ -93,14 +93,14 @@ export function openDecisions(
   }
 }
 
-/** `work` says so too, but only once it is the decision's turn: until then made-up ids would fill the queue. */
+/** `work` checks this too, but only when it applies the decision: until then made-up ids would fill the queue. */
 async function isOwn(db: Database, storeId: StoreId, checkoutId: string): Promise<boolean> {
   return isId('ch', checkoutId) && (await readCheckout(db, storeId, checkoutId)) !== null
 }
 
 /**
- * Returns its id: that of the same decision if one is waiting already, of which the last note counts. Null if so many
- * others of the store are waiting.
+ * Returns the decision's id. If the same decision is waiting already, returns that one's id, and the last note counts.
+ * Null if `waitingMax` others of the store are waiting.
  */
 export async function insertDecision(
   db: Database,

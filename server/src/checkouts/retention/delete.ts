@@ -4,13 +4,13 @@ import { firstIdAt } from '../../ids.ts'
 
 /** One transaction of a fraction of a second. */
 const checkoutsPerBatch = 200
-/** At a run per second, 800 checkouts: as many as a busy deployment ends, and little beside its payments. */
+/** At one run per second that is 800 checkouts: as many as a busy deployment ends, and a small load. */
 const batchesPerRun = 4
-/** Whatever could not be deleted yet is looked at again after this. */
+/** Checkouts that could not be deleted yet are tried again after this time. */
 const passEverySeconds = 3_600
 const dayMs = 86_400_000
 
-/** Where a pass through the checkouts is, from the oldest to those that are too young. */
+/** How far a pass through the checkouts has come. It goes from the oldest to those that are too young. */
 type Pass = { after: string; notBefore: Date }
 
 export const firstPass = (): Pass => ({ after: '', notBefore: new Date(0) })
@@ -20,8 +20,8 @@ export const firstPass = (): Pass => ({ after: '', notBefore: new Date(0) })
  * database decides what may go (`list_over` in migration 0042), and deletes it: no role has the right to delete a payment.
  * What must never count again stays in `kept_credits`, and what was taken in the rollups.
  *
- * Any number of processes may run this at once, and be killed anywhere: each batch is one statement, and passes what
- * another process holds. Whatever may not go yet is passed too, so that it holds up nothing that follows.
+ * Any number of processes may run this at once, and be killed anywhere: each batch is one statement. It skips checkouts
+ * that another process holds or that may not be deleted yet, so that they hold up nothing that follows.
  */
 export async function deleteOver(ctx: Context, pass: Pass, now: Date): Promise<void> {
   const days = ctx.config.retentionDays
@@ -36,7 +36,7 @@ export async function deleteOver(ctx: Context, pass: Pass, now: Date): Promise<v
       if (row && row.deleted > 0) crashPoint(ctx, 'retention-before-commit')
       return row
     })
-    // Another process is at it, or a restored database is being compared.
+    // Another process is deleting, or a restored database is being compared with the chains.
     if (!batch) return
     if (batch.deleted > 0) {
       ctx.log.info(

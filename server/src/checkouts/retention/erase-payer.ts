@@ -23,9 +23,9 @@ type Erased = Left & {
 }
 
 /**
- * Erases a payer: an address that is known to nobody takes the place of theirs, and what the store wrote about the buyer
- * goes. Amounts, times and transactions stay: they are the store's books, and the chain has them anyway. The payments
- * cannot be refunded afterwards, because a refund is known by its payer. Running it again goes on where it was stopped.
+ * Erases a payer: replaces the payer's address with a random one, and deletes what the store wrote about the buyer.
+ * Amounts, times and transactions stay: they are the store's books, and the chain has them anyway. The payments cannot be
+ * refunded afterwards, because refunds are counted by the payer's address. Running it again continues where it stopped.
  */
 export async function erasePayer(ctx: Context, payer: string): Promise<Erased> {
   const moving = await countMoving(ctx.db, payer, null)
@@ -50,7 +50,7 @@ async function eraseFrom(
     [ids],
   )
   const held = locked.map(({ id }) => id)
-  // Nothing about these checkouts changes any more. What has begun since it was counted keeps them as they are.
+  // The locks keep these checkouts as they are. If money began to move since the first count, nothing is erased.
   if ((await countMoving(tx, payer, held)) > 0) return 0
   await tx.query(
     'update checkouts set metadata = null, success_redirect_url = null, cancel_url = null where id = any($1)',
@@ -63,8 +63,8 @@ async function eraseFrom(
 }
 
 /**
- * Money that a store accepted may have been announced before, in an event without a checkout. It lies between ids of these
- * times, and a day for clocks that differ.
+ * A payment that a store accepted for a checkout may have been announced earlier, in an event without a checkout. The id of
+ * that event lies between these times, with a day on each side for clocks that differ.
  */
 function listAnnounced(ctx: Context, payments: readonly ErasedPayment[]) {
   const idAt = (time: Date, days: number) =>

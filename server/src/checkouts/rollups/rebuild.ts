@@ -7,8 +7,8 @@ import { readUncounted, resetStore } from './rows.ts'
 const eventsPerStep = 10_000
 
 /**
- * Counts a store's figures again, from the first event of its log. `work` may run meanwhile: whoever has the cursor
- * counts, and until all is counted the console says that figures are incomplete. Returns the number of events.
+ * Counts a store's figures again, from the first event of its log. `work` may run meanwhile: the process that holds the
+ * cursor counts. Until all is counted the console says that figures are incomplete. Returns the number of events.
  */
 export async function rebuildRollups(ctx: Context, storeId: StoreId): Promise<bigint> {
   const events = await ctx.db.transaction(async (tx) => {

@@ -189,7 +189,7 @@ export async function deleteDays(tx: Transaction, storeId: StoreId): Promise<voi
   await tx.query('delete from rollup_days where store_id = $1', [storeId])
 }
 
-/** Forgets what was counted for a store. The cursor is taken first: whoever is counting finishes before. */
+/** Deletes a store's figures. Takes the cursor first, so a process that is counting finishes before. */
 export async function resetStore(tx: Transaction, storeId: StoreId): Promise<void> {
   await tx.query('update rollup_cursors set sequence = 0, time_zone = null where store_id = $1', [storeId])
   await tx.query('delete from rollup_quarters where store_id = $1', [storeId])

@@ -16,7 +16,7 @@ import {
 import { readDays, readQuarters, readUncounted } from './rows.ts'
 import { addDays, dayRange, daysBetween, knownZone, localTime, monthBefore, weekdayOf } from './zone.ts'
 
-/** What a store took in a period up to now, beside the period before up to the same time of day. */
+/** A store's takings in a period up to now, and in the period before up to the same time of day. */
 export const periods = ['today', 'week', 'month'] as const
 export type Period = (typeof periods)[number]
 
@@ -54,9 +54,9 @@ export type Sum = {
   readonly medianMs: number | null
 }
 
-/** More events than this are too many to add for one look: they wait to be counted, and the screen says so. */
+/** More events than this are too many to add per request: they wait to be counted, and the screen says so. */
 const addedMax = 500n
-/** Counting moves once a second. */
+/** Counting advances once a second. */
 const readTries = 3
 
 type Reporting = { readonly id: StoreId; readonly timeZone: string; readonly reportCurrency: string }

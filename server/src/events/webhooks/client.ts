@@ -9,7 +9,7 @@ import { isLocalName, literalOf, type Reach, reachOf } from './address.ts'
  * Sends webhooks. The URL is a stranger's, so each try looks the name up once, requires every address to be allowed,
  * and connects to the very address that was checked: a name server that answers differently the next time gains
  * nothing. No redirects, cookies, proxies or kept connections; time and bytes are limited. Names are resolved without
- * Node's four threads, so that a slow name server delays nobody else.
+ * Node's four threads, so that a slow name server delays no other delivery.
  */
 type Request = {
   readonly url: string
@@ -124,7 +124,7 @@ function reasonOf(error: unknown): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.message.slice(0, 200)
 }
 
-/** What is sent with every webhook, beside the three headers that sign it. */
+/** Sent with every webhook, in addition to the three headers that sign it. */
 export const webhookHeaders = {
   'content-type': 'application/json',
   'user-agent': 'Farthing-Webhooks/1',

@@ -8,7 +8,7 @@ import { eventToWire } from '../read.ts'
 import { securityTypes } from '../security.ts'
 import { answerTimeoutMs, bodyOf, openClient, webhookHeaders } from './client.ts'
 import { type Secret, secretsAt } from './endpoint.ts'
-import { type Delivered, recordTry, writeDelivered } from './record.ts'
+import { type Delivered, recordTry, writeTries } from './record.ts'
 import type { Outcome } from './schedule.ts'
 import { openSecret } from './seal-secrets.ts'
 import { lockDueEndpoints, type Taken, takeDeliveries } from './take.ts'
@@ -51,8 +51,9 @@ export function openDeliverer(ctx: Context): Deliverer {
   const hungry = new Set<EndpointId>()
   const running = new Set<Promise<void>>()
   const record = openBatcher<Delivered, boolean>({
-    run: (batch) => writeDelivered(ctx.db, batch),
-    runAlone: async (delivered) => (await writeDelivered(ctx.db, [delivered]))[0] ?? false,
+    run: (batch) => writeTries(ctx.db, batch, { state: 'delivered' }),
+    runAlone: async (delivered) =>
+      (await writeTries(ctx.db, [delivered], { state: 'delivered' }))[0] ?? false,
     itemsMax: recordsPerBatch,
     inFlightMax: 1,
   })

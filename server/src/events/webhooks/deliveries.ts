@@ -1,7 +1,7 @@
-import type { Delivery, DeliveryAttempt, EventType, Page, Redeliver, Redelivered } from '@farthing/sdk'
+import type { Delivery, DeliveryAttempt, Page, Redeliver, Redelivered } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
 import type { Database, Transaction } from '../../database/db.ts'
-import { type DeliveryId, type EndpointId, type EventId, firstIdAt, isId, type StoreId } from '../../ids.ts'
+import { type DeliveryId, type EndpointId, firstIdAt, isId, type StoreId } from '../../ids.ts'
 import { invalid, Problem } from '../../problems.ts'
 import { parseCursor, refuseTruncated } from '../read.ts'
 import { readLogEnd } from '../rows.ts'
@@ -163,15 +163,9 @@ async function forgetDeliveries(
   return rows.length
 }
 
-type DeliveryRow = {
-  id: DeliveryId
-  endpoint_id: EndpointId
-  event_id: EventId
-  type: EventType
+type DeliveryRow = Omit<Delivery, 'sequence' | 'nextTryAt' | 'attempts'> & {
   sequence: string
-  state: Delivery['state']
-  tries: number
-  run_at: Date
+  runAt: Date
   attempts: DeliveryAttempt[] | null
 }
 
@@ -201,7 +195,8 @@ async function listRows(
     if (value !== null && value !== undefined) conditions.push(`${column} = $${values.push(value)}`)
   }
   const rows = await db.query<DeliveryRow>(
-    `select d.id, d.endpoint_id, d.event_id, v.type, d.sequence, d.state, d.tries, d.run_at, (
+    `select d.id, d.endpoint_id as "endpointId", d.event_id as "eventId", v.type as "eventType", d.sequence, d.state,
+       d.tries, d.run_at as "runAt", (
        select json_agg(json_build_object('attempt', a.attempt,
          'startedAt', to_char(a.started_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
          'durationMs', a.duration_ms, 'status', a.status, 'error', a.error, 'answer', a.answer)
@@ -212,15 +207,10 @@ async function listRows(
      where ${conditions.join(' and ')} order by d.event_id desc limit $3`,
     values,
   )
-  return rows.map((row) => ({
-    id: row.id,
-    endpointId: row.endpoint_id,
-    eventId: row.event_id,
-    eventType: row.type,
+  return rows.map(({ runAt, ...row }) => ({
+    ...row,
     sequence: Number.parseInt(row.sequence, 10),
-    state: row.state,
-    tries: row.tries,
-    nextTryAt: row.state === 'pending' ? row.run_at.toISOString() : null,
+    nextTryAt: row.state === 'pending' ? runAt.toISOString() : null,
     attempts: row.attempts ?? [],
   }))
 }

@@ -19,19 +19,19 @@ export type Endpoint = {
   readonly failingSince: Date | null
 }
 
-/** What everybody but the one who signs needs of it. */
+/** An endpoint for all callers that do not sign. */
 export type EndpointFacts = Omit<Endpoint, 'secrets'>
 
 /**
  * The newest never expires. A replaced one keeps signing alongside it until it expires, and security events for a day
- * after it was replaced: whoever holds the old one must still be able to check them.
+ * after it was replaced: a receiver that has the old one must still be able to check them.
  */
 export type Secret = (Sealed | Unsealed) & {
   readonly expiresAt: string | null
   readonly replacedAt?: string
 }
 
-/** As it is until it is stored, and as it was stored while no key was set. */
+/** A secret before it is stored, or stored while no key was set. */
 type Unsealed = { readonly secret: string }
 
 /** HMAC-SHA256 gains nothing from more. */

@@ -319,7 +319,7 @@ async function lockEndpoint(tx: Transaction, storeId: StoreId, endpointId: strin
 
 /**
  * Writes what the store may change, and its secrets, which may have been sealed since. The endpoint is due at once,
- * because deliveries may have been waiting. A rest that the receiver asked for goes on unless `isRested`.
+ * because deliveries may have been waiting. A pause that the receiver asked for goes on unless `isRested`.
  */
 async function writeEndpoint(tx: Transaction, endpoint: Endpoint, isRested: boolean): Promise<void> {
   await tx.query(
@@ -396,15 +396,15 @@ export async function measureEndpoints(
   }
 }
 
-/** An endpoint that does not take what it is sent. */
+/** An endpoint whose deliveries fail. */
 export type Troubled = {
   readonly id: EndpointId
   readonly url: string
-  /** Null once it was switched off for it. */
+  /** Null if it was disabled for that. */
   readonly failingSince: Date | null
 }
 
-/** At most as many as a store may have. */
+/** A store has few endpoints, so there is no limit. */
 export async function listTroubled(db: Database, storeId: StoreId): Promise<Troubled[]> {
   return await db.query<Troubled>(
     `select id, url, case when disabled_at is null then failing_since end as "failingSince" from webhook_endpoints

@@ -9,7 +9,7 @@ const lookedMax = 200
 /** `next`: read on with it as `before`; null if that was all. */
 type RecentPage = { readonly deliveries: readonly RecentDelivery[]; readonly next: EventId | null }
 
-/** What went to these endpoints, newest event first. An event's deliveries are never parted by a page. */
+/** What went to these endpoints, newest event first. An event's deliveries are always on one page. */
 export async function readRecent(
   ctx: Context,
   storeId: StoreId,
@@ -33,13 +33,13 @@ export async function readRecent(
   return { deliveries, next: isCut ? end : last }
 }
 
-/** What an endpoint has not taken yet. */
+/** The deliveries that an endpoint has not accepted yet. */
 export type Backlog = {
   readonly endpointId: EndpointId
-  /** Up to the limit that was asked for. */
+  /** Counted up to a limit. */
   readonly waiting: number
   readonly nextTryAt: Date | null
-  /** What the last try of the oldest waiting delivery came to. */
+  /** The result of the last try of the oldest waiting delivery. */
   readonly status: number | null
   readonly error: string | null
 }
@@ -76,9 +76,9 @@ export type RecentDelivery = {
 }
 
 /**
- * Newest event first, of these endpoints, each event whole. Of each endpoint at most `window` deliveries are looked through, so that a
- * filter which few match does not read them all. `last`: the oldest event that was looked at in every endpoint; null if
- * there is nothing beyond.
+ * Deliveries to these endpoints, newest event first, with all deliveries of each event. Reads at most `window` deliveries
+ * per endpoint, so that a filter that few match does not read all. `last` is the oldest event that was read for every
+ * endpoint; null if there are no more.
  */
 async function listRecent(
   db: Database,

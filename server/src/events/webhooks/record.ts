@@ -42,10 +42,7 @@ export async function recordTry(
       restSeconds: verdict.state === 'pending' ? verdict.restSeconds : 0,
       failingSecondsMax,
     })
-    const isNewest =
-      verdict.state === 'delivered'
-        ? (await writeDelivered(tx, [delivered]))[0]
-        : await writeFailed(tx, delivered, verdict)
+    const [isNewest] = await writeTries(tx, [delivered], verdict)
     if (!isNewest) return 'lost'
     if (seen && seen.endpoint.disabledAt === null && verdict.state !== 'delivered') {
       const isGone = verdict.state === 'undeliverable' && verdict.isGone
@@ -127,10 +124,11 @@ async function disableEndpoint(
 
 export type Delivered = { readonly taken: Taken; readonly outcome: Outcome }
 
-/** Records a batch of successful tries. Returns for each whether it was still the newest. */
-export async function writeDelivered(
+/** Records tries that ended alike. Returns for each whether it was still the newest. */
+export async function writeTries(
   db: Database | Transaction,
   batch: readonly Delivered[],
+  verdict: Verdict,
 ): Promise<boolean[]> {
   const rows = await db.query<{ id: DeliveryId }>(
     `with input as (
@@ -142,43 +140,19 @@ export async function writeDelivered(
        on conflict (delivery_id, attempt) do update set started_at = excluded.started_at,
          duration_ms = excluded.duration_ms, status = excluded.status, error = excluded.error, answer = excluded.answer
      )
-     update deliveries d set state = 'delivered', tries = d.tries + 1, leased_until = null, finished_at = clock()
-     from input i where d.id = i.id and d.attempt = i.attempt and d.state = 'pending'
-     returning d.id`,
-    [JSON.stringify(batch.map(toAttempt))],
-  )
-  const written = new Set(rows.map(({ id }) => id))
-  return batch.map(({ taken }) => written.has(taken.id))
-}
-
-/** Records one failed try. Returns whether it was still the newest. */
-async function writeFailed(
-  tx: Transaction,
-  failed: Delivered,
-  verdict: Exclude<Verdict, { state: 'delivered' }>,
-): Promise<boolean> {
-  const rows = await tx.query<{ id: DeliveryId }>(
-    `with input as (
-       select * from json_to_record($1) as i (id text, attempt integer, started_at timestamptz,
-         duration_ms integer, status integer, error text, answer text)
-     ), noted as (
-       insert into delivery_attempts (delivery_id, attempt, started_at, duration_ms, status, error, answer)
-       select id, attempt, started_at, duration_ms, status, error, answer from input
-       on conflict (delivery_id, attempt) do update set started_at = excluded.started_at,
-         duration_ms = excluded.duration_ms, status = excluded.status, error = excluded.error, answer = excluded.answer
-     )
      update deliveries d set state = $2, tries = d.tries + 1, leased_until = null,
-       run_at = clock() + make_interval(secs => $3),
+       run_at = case when $2 = 'delivered' then d.run_at else clock() + make_interval(secs => $3) end,
        finished_at = case when $2 = 'pending' then null else clock() end
      from input i where d.id = i.id and d.attempt = i.attempt and d.state = 'pending'
      returning d.id`,
     [
-      JSON.stringify(toAttempt(failed)),
+      JSON.stringify(batch.map(toAttempt)),
       verdict.state,
       verdict.state === 'pending' ? verdict.delaySeconds : 0,
     ],
   )
-  return rows.length === 1
+  const written = new Set(rows.map(({ id }) => id))
+  return batch.map(({ taken }) => written.has(taken.id))
 }
 
 function toAttempt({ taken, outcome }: Delivered) {

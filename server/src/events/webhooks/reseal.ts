@@ -63,7 +63,7 @@ async function listSealedOtherwise(
   )
 }
 
-/** Replaces an endpoint's secrets, unless somebody has changed them. One row at a time, so it can't deadlock. */
+/** Replaces an endpoint's secrets if they are still as they were read. One row at a time, so it can't deadlock. */
 async function replaceSecrets(
   db: Database,
   endpointId: EndpointId,

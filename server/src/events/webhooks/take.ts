@@ -46,8 +46,8 @@ type TakenRow = Omit<Taken, 'event'> & {
 
 /**
  * Leases due deliveries of locked endpoints, as many for each as it has room for, and records when to check each
- * endpoint again. Of an ordered endpoint only the oldest pending delivery may go, and only once it is due; the oldest
- * security event may overtake it, or whoever makes deliveries fail could hide what they do for days. A disabled one gets
+ * endpoint again. An ordered endpoint gets only its oldest pending delivery, once that is due. The oldest security event
+ * may overtake it: a thief who makes deliveries fail could otherwise hide what they do for days. A disabled endpoint gets
  * security events only.
  */
 export async function takeDeliveries(

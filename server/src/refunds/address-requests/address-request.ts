@@ -8,8 +8,8 @@ import { isToken } from '../../members/token.ts'
  *
  * The holder of the link can name an address, once. That alone moves nothing. The browser that named the address shows a
  * code, the buyer gives the code to the store through a channel that they already have, and a member of the store confirms
- * it. No other browser shows the code, not even with the link. So if somebody else uses the link first, the buyer is told
- * so and has no code to give. Until an address is confirmed, a new link replaces the link, the address and the code.
+ * it. No other browser shows the code, not even with the link. If a stranger uses the link first, the buyer is told so and
+ * has no code to give. Until an address is confirmed, a new link replaces the link, the address and the code.
  */
 export type AddressRequest = {
   readonly expiresAt: Date
@@ -51,7 +51,7 @@ export function showCode(code: string): string {
   return `${code.slice(0, groupLength)}-${code.slice(groupLength)}`
 }
 
-/** Reads a code that somebody typed, with or without gaps and in either case. */
+/** Reads a code as it was typed, with or without gaps and in either case. */
 export function readCode(text: string): string {
   return text.replace(/[\s-]/g, '').toUpperCase()
 }
