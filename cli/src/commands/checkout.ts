@@ -26,7 +26,7 @@ export const checkoutCommands: readonly Command[] = [
   {
     name: 'checkout create',
     arguments: '<orderId> <amount> [currency]',
-    summary: 'Create a checkout for an order; the default currency is USD',
+    summary: 'Create a checkout for an order, in USD by default',
     options: {
       redirect: { type: 'string', value: 'url', about: 'where the buyer goes after paying' },
       cancel: { type: 'string', value: 'url', about: 'where a buyer who does not pay can go back to' },

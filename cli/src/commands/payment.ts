@@ -52,7 +52,7 @@ export const paymentCommands: readonly Command[] = [
   {
     name: 'payment accept',
     arguments: '<paymentId>',
-    summary: 'Accept a payment for a checkout and complete the checkout',
+    summary: 'Accept a payment and complete a checkout with it',
     options: {
       checkout: { type: 'string', value: 'id', about: 'the checkout; not needed if the payment names one' },
     },

@@ -110,7 +110,7 @@ export const refundCommands: readonly Command[] = [
   {
     name: 'refund',
     arguments: '<paymentId>',
-    summary: 'Refund a payment, or a part of it, to the wallet that paid',
+    summary: 'Refund a payment, or part of it, to its payer',
     options: {
       amount: {
         type: 'string',

@@ -36,7 +36,7 @@ export const walletCommands: readonly Command[] = [
   {
     name: 'wallet challenge',
     arguments: '<wallet>',
-    summary: 'Print what a wallet has to sign to prove that it is yours',
+    summary: 'Print what a wallet signs to prove that it is yours',
     options: {},
     notes: [
       'Sign the message with the wallet, exactly as printed, within one hour.',
