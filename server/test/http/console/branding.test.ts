@@ -96,7 +96,7 @@ test('what is wrong is said in words, nothing is saved, and what was entered sta
     [{ reportCurrency: 'XX' }, undefined, 'Choose a currency'],
     [{ hasColor: 'yes', accentColor: 'red;}' }, undefined, 'six hexadecimal digits'],
     [{ name: 'Kept' }, large, 'larger than 9 KB'],
-    [{ name: 'Kept' }, Buffer.from('<svg onload="alert(1)">'), 'no PNG, JPEG or WebP'],
+    [{ name: 'Kept' }, Buffer.from('<svg onload="alert(1)">'), 'not a PNG, JPEG or WebP image'],
   ] as const) {
     const { statusCode, body } = await submit(browser, path, change, logo)
     assert.equal(statusCode, 422, sentence)
