@@ -79,6 +79,7 @@ test('a block that one provider alone reported does not become safe', async () =
 test('payments that are claimed count too, so that none is claimed that would have to wait', async () => {
   second.fail('refused')
   await shop.mine()
+  await shop.send()
   shop.clock.now = new Date(Date.now() + 3_000)
   const claimed = await shop.create('60.00')
   const answer = shop.pay(claimed, await shop.sign(claimed, payer))
