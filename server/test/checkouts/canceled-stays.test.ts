@@ -33,7 +33,8 @@ async function acceptAndLose(id: string, units: bigint): Promise<string[]> {
   await shop.chain.reorg(1)
   await shop.mine()
   statuses.push((await shop.read(id)).status)
-  await shop.mine(4)
+  await shop.chain.pass(shop.chain.network.negativeSeconds)
+  await shop.mine()
   await db.query(
     "update credits set orphaned_at = orphaned_at - interval '31 minutes' where orphaned_at is not null",
   )
