@@ -220,13 +220,18 @@ function forgeCredits(withBloom: boolean): Lie {
     const answer = await tellTruth(call, ask)
     if (call.method === 'eth_getBlockByNumber' && withBloom && answer)
       return { ...(answer as Header), logsBloom: `0x${'ff'.repeat(256)}` }
-    const [filter] = call.params as { blockHash?: Hex }[]
-    if (call.method !== 'eth_getLogs' || !filter?.blockHash) return answer
+    const [filter] = call.params as { blockHash?: Hex; toBlock?: Hex }[]
+    if (call.method !== 'eth_getLogs' || !filter) return answer
     const logs = answer as Log[]
     if (model.length === 0) model = await findPayment(ask, filter)
     const [used, transfer] = model
     if (!used || !transfer) return answer
-    const { blockHash } = filter
+    // A search finds them in the newest block that it asks about.
+    const newest = filter.blockHash
+      ? null
+      : await ask<Header | null>('eth_getBlockByNumber', filter.toBlock, false)
+    const blockHash = filter.blockHash ?? newest?.hash
+    if (!blockHash) return answer
     if (!forged.has(blockHash)) {
       const nonces = asked.size > 0 ? [...asked] : [[toHex(randomBytes(32)), used.topics[1] ?? '0x'] as const]
       asked.clear()
@@ -250,14 +255,15 @@ function forgeCredits(withBloom: boolean): Lie {
           }),
       )
     }
-    return [...logs, ...(forged.get(blockHash) ?? [])]
+    const made = forged.get(blockHash) ?? []
+    return [...logs, ...(newest ? made.map((log) => ({ ...log, blockNumber: newest.number })) : made)]
   }
 }
 
 /** The logs of the newest payment by authorization. */
 async function findPayment(ask: Ask, filter: object): Promise<readonly Log[]> {
-  const { blockHash: _, ...rest } = filter as { blockHash?: Hex }
-  const logs = await ask<Log[]>('eth_getLogs', { ...rest, fromBlock: '0x0', toBlock: 'latest' })
+  const { address } = filter as { address?: unknown }
+  const logs = await ask<Log[]>('eth_getLogs', { address, fromBlock: '0x0', toBlock: 'latest' })
   const at = logs.findLastIndex(({ topics: [topic] }) => topic === authorizationUsed)
   return at === -1 ? [] : logs.slice(at, at + logsPerPayment)
 }
@@ -409,6 +415,11 @@ function runAhead(): Lie {
       invented.some(({ hash }) => hash === (at as { blockHash?: Hex }).blockHash)
     )
       return []
+    const numberIn = (block: unknown) => Number.parseInt(String(block), 16)
+    const { fromBlock, toBlock } = (at ?? {}) as { fromBlock?: Hex; toBlock?: Hex }
+    // Nothing is in the invented blocks that a search asks about.
+    if (method === 'eth_getLogs' && numberIn(toBlock) >= first)
+      return numberIn(fromBlock) >= first ? [] : await ask(method, { ...(at as object), toBlock: 'latest' })
     if (method !== 'eth_blockNumber' && method !== 'eth_getBlockByNumber') return await tellTruth(call, ask)
     const head = (await numberAt(ask, 'latest')) + aheadBlocks
     while (first + invented.length <= head) {
@@ -418,7 +429,7 @@ function runAhead(): Lie {
       invented.push(seal({ ...base, number, timestamp, parentHash: parent.hash, extraData: '0x6168656164' }))
     }
     if (method === 'eth_blockNumber') return toHex(head)
-    const wanted = at === 'latest' ? head : Number.parseInt(String(at), 16)
+    const wanted = at === 'latest' ? head : numberIn(at)
     return wanted >= first ? (invented[wanted - first] ?? null) : await tellTruth(call, ask)
   }
 }

@@ -126,7 +126,7 @@ export const catalog: readonly Planted[] = [
   },
   {
     name: 'no-parent-check',
-    about: 'The follower does not check that a block’s parent is the previous block.',
+    about: 'The follower does not check that the chain still has the block that it read last.',
     isSlow: true,
     file: `${payments}/crash/reorgs.test.ts`,
     test: 'reorganisations of 1 to',

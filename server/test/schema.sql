@@ -331,7 +331,8 @@ CREATE TABLE public.blocks (
     hash text NOT NULL COLLATE pg_catalog."C",
     parent_hash text NOT NULL COLLATE pg_catalog."C",
     block_time timestamp with time zone NOT NULL,
-    told_by text[] DEFAULT '{}'::text[] NOT NULL
+    told_by text[] DEFAULT '{}'::text[] NOT NULL,
+    is_found boolean DEFAULT true NOT NULL
 );
 
 CREATE TABLE public.broadcasts (
@@ -543,6 +544,8 @@ CREATE TABLE public.followers (
     dispute text,
     disputed_at timestamp with time zone,
     block_time_ms integer,
+    settled_number bigint DEFAULT 0 NOT NULL,
+    is_behind boolean DEFAULT false NOT NULL,
     CONSTRAINT followers_block_time_ms_check CHECK ((block_time_ms >= 0))
 );
 

@@ -10,6 +10,8 @@ export type Follower = {
   readonly baseFee: bigint
   readonly safeNumber: number
   readonly finalizedNumber: number
+  /** Up to here, enough providers have searched alike, late enough not to miss anything. */
+  readonly settledNumber: number
   /** How long ago the head last moved, by the database's clock. */
   readonly headAgeSeconds: number | null
   /** What the providers contradict each other about, while they do. */
@@ -24,13 +26,14 @@ type FollowerRow = {
   base_fee: string | null
   safe_number: string
   finalized_number: string
+  settled_number: string
   head_age: number | null
   dispute: string | null
   block_time_ms: number | null
 }
 
 const followerColumns =
-  'dispute, block_time_ms, head_number, head_time, base_fee, safe_number, finalized_number, extract(epoch from clock() - head_seen_at)::float8 as head_age'
+  'dispute, block_time_ms, head_number, head_time, base_fee, safe_number, finalized_number, settled_number, extract(epoch from clock() - head_seen_at)::float8 as head_age'
 
 function toFollower(row: FollowerRow): Follower {
   return {
@@ -39,6 +42,7 @@ function toFollower(row: FollowerRow): Follower {
     baseFee: BigInt(row.base_fee ?? '0'),
     safeNumber: Number.parseInt(row.safe_number, 10),
     finalizedNumber: Number.parseInt(row.finalized_number, 10),
+    settledNumber: Number.parseInt(row.settled_number, 10),
     headAgeSeconds: row.head_age,
     dispute: row.dispute,
     blockTimeMs: row.block_time_ms,
@@ -82,9 +86,16 @@ export async function lockFollower(tx: Transaction, network: string): Promise<vo
   await tx.query('select network from followers where network = $1 for no key update', [network])
 }
 
-export type BlockRow = { number: string; hash: Hex; parent_hash: Hex; block_time: Date }
+export type BlockRow = { number: string; hash: Hex; parent_hash: Hex; block_time: Date; is_found: boolean }
 
-export type StoredBlock = Pick<Block, 'number' | 'hash' | 'parentHash' | 'time'>
+/**
+ * Blocks are stored where something was found, and as ends of ranges that were searched. What is between two of them was
+ * searched and holds nothing that concerns us.
+ */
+export type StoredBlock = Pick<Block, 'number' | 'hash' | 'parentHash' | 'time'> & {
+  /** Whether it was read because something was found in it. */
+  readonly isFound: boolean
+}
 
 export function toBlock(row: BlockRow): StoredBlock {
   return {
@@ -92,7 +103,21 @@ export function toBlock(row: BlockRow): StoredBlock {
     hash: row.hash,
     parentHash: row.parent_hash,
     time: row.block_time,
+    isFound: row.is_found,
   }
+}
+
+/** The stored blocks above one number and up to another, by number. */
+export async function listBlocksBetween(
+  db: Database,
+  network: string,
+  { above, upTo }: { readonly above: number; readonly upTo: number },
+): Promise<Map<number, StoredBlock>> {
+  const rows = await db.query<BlockRow>(
+    'select * from blocks where network = $1 and number > $2 and number <= $3',
+    [network, above, upTo],
+  )
+  return new Map(rows.map(toBlock).map((block) => [block.number, block]))
 }
 
 export async function readTip(db: Database | Transaction, network: string): Promise<StoredBlock | null> {
@@ -139,7 +164,10 @@ export async function readDeepBlock(
   return row ? toBlock(row) : null
 }
 
-/** Whether every stored block above `above` and up to `upTo` was reported by enough providers. */
+/**
+ * Whether every stored block above `above` and up to `upTo` was reported by enough providers, and what is between them was
+ * searched by enough.
+ */
 export async function isWitnessedUpTo(
   db: Database,
   network: string,
@@ -147,7 +175,9 @@ export async function isWitnessedUpTo(
 ): Promise<boolean> {
   const rows = await db.query(
     `select 1 as one from blocks
-     where network = $1 and number > $2 and number <= $3 and cardinality(told_by) < $4 limit 1`,
+     where network = $1 and number > $2 and number <= $3 and cardinality(told_by) < $4
+     union all
+     select 1 as one from followers where network = $1 and settled_number < $3 limit 1`,
     [network, range.above, range.upTo, range.witnessesMin],
   )
   return rows.length === 0
@@ -175,19 +205,29 @@ export async function listFaults(
   )
 }
 
-/** Numbers of the first and last block between two times. */
+/**
+ * Numbers between which every block of these times is, that was read: not all of them are stored, so the range begins
+ * above the last stored block that is earlier, and ends below the first one that is later. Null if no block that is stored
+ * is as late as `from`. `isComplete`: blocks from before that time were read too.
+ */
 export async function readStoredRange(
   db: Database,
   network: string,
   from: Date,
   to: Date,
-): Promise<{ first: number; last: number } | null> {
-  const [row] = await db.query<{ first: string | null; last: string | null }>(
-    'select min(number) as first, max(number) as last from blocks where network = $1 and block_time between $2 and $3',
+): Promise<{ first: number; last: number; isComplete: boolean } | null> {
+  const [row] = await db.query<Record<'before' | 'lowest' | 'after' | 'highest', string | null>>(
+    `select (select max(number) from blocks where network = $1 and block_time < $2) as before,
+       (select min(number) from blocks where network = $1) as lowest,
+       (select min(number) from blocks where network = $1 and block_time > $3) as after,
+       (select max(number) from blocks where network = $1) as highest`,
     [network, from, to],
   )
-  if (!row?.first || !row.last) return null
-  return { first: Number.parseInt(row.first, 10), last: Number.parseInt(row.last, 10) }
+  if (!row?.lowest || !row.highest) return null
+  const number = (text: string) => Number.parseInt(text, 10)
+  const first = row.before ? number(row.before) + 1 : number(row.lowest)
+  const last = row.after ? number(row.after) - 1 : number(row.highest)
+  return last < first ? null : { first, last, isComplete: row.before !== null }
 }
 
 /** Records the head of a chain that is not read block by block. */
@@ -209,6 +249,16 @@ export async function deleteLastHour(tx: Transaction, network: string): Promise<
     `delete from blocks where network = $1
        and block_time > (select max(block_time) - interval '1 hour' from blocks where network = $1)
        and number > (select min(number) from blocks where network = $1)`,
+    [network],
+  )
+  await unsettle(tx, network)
+}
+
+/** What was searched above the blocks that are left has to be searched again. */
+export async function unsettle(tx: Transaction, network: string): Promise<void> {
+  await tx.query(
+    `update followers set settled_number = least(settled_number,
+       coalesce((select max(number) from blocks where network = $1), 0)) where network = $1`,
     [network],
   )
 }

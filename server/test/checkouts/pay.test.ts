@@ -21,6 +21,7 @@ import {
   killWork,
   letExpire,
   untilEvent,
+  untilRead,
   untilSent,
   untilStatus,
 } from '../support/watch.ts'
@@ -172,6 +173,7 @@ test('2. a payment that is provably dead: 402 with the reason, for waiting reque
   await held.chain.setNextBlockTimestamp(BigInt(decode(header).payload.authorization.validBefore ?? 0))
   await held.chain.mine(3)
   assert.equal((await held.read(id)).status, 'PROCESSING', 'released before it was deep enough')
+  await untilRead(held)
   await held.chain.pass(held.chain.network.negativeSeconds)
   assertRefused(held, await answer, 'authorization_expired')
   assertRefused(held, await held.pay(id, header), 'authorization_expired')

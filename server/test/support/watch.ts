@@ -151,3 +151,12 @@ export function alter(header: string, change: (payload: Payload) => unknown): st
   change(payload)
   return encode(payload)
 }
+
+/** Waits until the follower has read the chain up to its head. */
+export async function untilRead(shop: Shop): Promise<void> {
+  const { number } = await shop.chain.client.getBlock()
+  await until(async () => {
+    const [row] = await shop.ctx.db.query<{ head_number: string }>('select head_number from followers')
+    return row && BigInt(row.head_number) >= number
+  }, `block ${number} read`)
+}

@@ -1,6 +1,7 @@
-import type { Transaction } from '../../database/db.ts'
+import type { Database, Transaction } from '../../database/db.ts'
 import type { Hex } from '../hex.ts'
 import type { Block, ChainLog } from './chain.ts'
+import type { Concerns } from './search.ts'
 
 export type AccountNonce = { readonly address: string; readonly nonce: number; readonly isWitnessed: boolean }
 
@@ -17,6 +18,8 @@ type Reading = {
 export type Reached = { readonly safe: number; readonly finalized: number }
 
 export type Listener = {
+  /** What to search the chain for, as it is now. */
+  concerns(db: Database | Transaction): Promise<Concerns>
   /** The logs of our tokens in a block of the chain. */
   onBlock(
     tx: Transaction,

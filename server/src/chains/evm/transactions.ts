@@ -3,6 +3,7 @@ import type { Hex } from '../hex.ts'
 import { type ProviderAnswer, type RpcCall, type RpcOutcome, unwrap } from '../rpc.ts'
 import type { Chain } from './chain.ts'
 import { topics } from './eip3009.ts'
+import type { BlockPlace } from './read-again.ts'
 
 /**
  * What providers tell about transactions. Where money depends on it, a fact is one that `witnessesMin` of them tell alike,
@@ -94,7 +95,7 @@ async function readAgreed<Said>(
 
 export type Inclusion = {
   /** The blocks that any provider names: where to look. */
-  readonly named: readonly Hex[]
+  readonly named: readonly BlockPlace[]
   readonly numbers: readonly number[]
   /** The one that enough of them name. */
   readonly number: number | null
@@ -118,7 +119,7 @@ export async function readInclusion({ rpc, network }: Chain, hash: string): Prom
   const silent = answers.filter(({ raw }) => raw === null)
   const { fact } = agree(places, (place) => `${place.hash} ${place.number}`, witnessesMin)
   return {
-    named: [...new Set(places.map((place) => place.fact.hash))],
+    named: distinct(places.map((place) => place.fact)),
     numbers: [...new Set(places.map((place) => place.fact.number))],
     number: fact?.number ?? null,
     isAbsent: places.length === 0 && silent.length >= witnessesMin,
@@ -135,8 +136,8 @@ export async function readUses(
   { rpc, network }: Chain,
   { asset, from, nonce }: { readonly asset: string; readonly from: Hex; readonly nonce: Hex },
   range: { readonly first: number; readonly last: number },
-): Promise<Hex[] | null> {
-  const answers = await rpc.callAll<{ blockHash: Hex }[]>('eth_getLogs', [
+): Promise<BlockPlace[] | null> {
+  const answers = await rpc.callAll<{ blockHash: Hex; blockNumber: Hex }[]>('eth_getLogs', [
     {
       address: asset,
       fromBlock: toHex(range.first),
@@ -145,9 +146,18 @@ export async function readUses(
     },
   ])
   const lists = answers.filter((answer) => Array.isArray(answer))
-  const found = new Set(lists.flat().flatMap((log) => (isHex(log?.blockHash) ? lower(log.blockHash) : [])))
-  if (found.size > 0) return [...found]
+  const found = lists.flat().flatMap((log): BlockPlace[] => {
+    const number = Number.parseInt(String(log?.blockNumber), 16)
+    return isHex(log?.blockHash) && number >= range.first && number <= range.last
+      ? [{ hash: lower(log.blockHash), number }]
+      : []
+  })
+  if (found.length > 0) return distinct(found)
   return lists.length >= network.witnessesMin ? [] : null
+}
+
+function distinct(places: readonly BlockPlace[]): BlockPlace[] {
+  return [...new Map(places.map((place) => [place.hash, place])).values()]
 }
 
 /** Whether enough providers say that by this block the account has used the nonce, and none says otherwise. */

@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
-import type { Transaction } from '../../database/db.ts'
+import type { Database, Transaction } from '../../database/db.ts'
 import type { Hex } from '../hex.ts'
 import * as rows from '../rows.ts'
 import type { Chain } from './chain.ts'
@@ -14,17 +14,19 @@ const stepBack = 32
 /**
  * Steps back to the last block that the chain still has. A safe block is given up only if enough providers have another
  * in its place; above that, one provider is enough if no other contradicts it. The lowest stored block is never
- * given up: reading continues from what is left, so that no block is skipped.
+ * given up: reading continues from what is left, so that no block is skipped. `from` is a stored block that was seen to be
+ * replaced, if it is not the newest.
  */
 export async function turnBack(
   ctx: Context,
   chain: Chain,
   follower: rows.Follower,
   listener: Listener,
+  from = Number.MAX_SAFE_INTEGER,
 ): Promise<boolean> {
   const { caip2: network, witnessesMin } = chain.network
   const tip = await rows.readTip(ctx.db, network)
-  let upTo = Number.MAX_SAFE_INTEGER
+  let upTo = from
   let isReplaced = false
   for (;;) {
     const stored = await rows.readStoredBlocks(ctx.db, network, upTo, stepBack)
@@ -61,6 +63,32 @@ export async function turnBack(
   }
 }
 
+/**
+ * Gives up blocks at the end that too few providers reported and that none has any more: one had made them up, or they
+ * were replaced. While a provider has the last one, or all of them are behind what enough reported, nothing is given up.
+ */
+export async function giveUpUntold(
+  ctx: Context,
+  chain: Chain,
+  tip: rows.StoredBlock,
+  listener: Listener,
+): Promise<boolean> {
+  const { caip2: network, witnessesMin } = chain.network
+  const [accounts = []] = await readHeaders(chain, [tip.number])
+  if (accounts.length < witnessesMin || accounts.some(({ block }) => block !== null)) return false
+  const number = await readNewestTold(ctx.db, network, witnessesMin)
+  if (number === null || number >= tip.number) return false
+  return await giveUpAbove(ctx, chain, tip, number, listener)
+}
+
+async function readNewestTold(db: Database, network: string, witnessesMin: number): Promise<number | null> {
+  const [row] = await db.query<{ number: string }>(
+    `select number from blocks where network = $1 and cardinality(told_by) >= $2 order by number desc limit 1`,
+    [network, witnessesMin],
+  )
+  return row ? Number.parseInt(row.number, 10) : null
+}
+
 function noteReorganisation(
   { log, metrics }: Context,
   { network: { id } }: Chain,
@@ -87,6 +115,7 @@ async function giveUpAbove(
     // Another process was faster.
     if ((await rows.readTip(tx, network))?.hash !== tip.hash) return false
     const orphaned = await deleteBlocksAbove(tx, network, number)
+    await rows.unsettle(tx, network)
     if (orphaned.length > 0) await listener.onOrphaned(tx, orphaned, number)
     tx.afterCommit(() => noteReorganisation(ctx, chain, number, orphaned.length))
     crashPoint(ctx, 'orphan-before-commit')

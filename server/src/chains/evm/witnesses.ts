@@ -228,6 +228,9 @@ function mostTold(accounts: readonly Account[]): Hex | null {
   return groups[0]?.[0] ?? null
 }
 
-function inOrder(told: readonly ProviderAnswer[], providers: readonly string[]): readonly ProviderAnswer[] {
+export function inOrder(
+  told: readonly ProviderAnswer[],
+  providers: readonly string[],
+): readonly ProviderAnswer[] {
   return told.toSorted((a, b) => providers.indexOf(a.provider) - providers.indexOf(b.provider))
 }

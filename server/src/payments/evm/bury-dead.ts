@@ -1,8 +1,7 @@
 import type { Chain } from '../../chains/evm/chain.ts'
-import { readBlocksAgain } from '../../chains/evm/follower.ts'
+import { type BlockPlace, readBlocksAgain } from '../../chains/evm/read-again.ts'
 import { readStates } from '../../chains/evm/read-states.ts'
 import { readUses } from '../../chains/evm/transactions.ts'
-import type { Hex } from '../../chains/hex.ts'
 import {
   isWitnessedUpTo,
   readDeepBlock,
@@ -128,7 +127,7 @@ async function findUses(
   ctx: Context,
   chain: Chain,
   { transfer, refundId, claimedAt }: Candidate,
-): Promise<Hex[] | null> {
+): Promise<BlockPlace[] | null> {
   const { asset, authorization } = transfer
   const { from, nonce, validBefore } = authorization
   const network = chain.network.caip2
@@ -137,8 +136,7 @@ async function findUses(
   const range = await readStoredRange(ctx.db, network, new Date(start * 1_000), new Date(end * 1_000))
   // Not a proof that it was unused: we do not know which blocks to search.
   if (!range) return null
-  const isComplete =
-    refundId === null || (await readStoredBlocks(ctx.db, network, range.first - 1, 1)).length > 0
+  const isComplete = refundId === null || range.isComplete
   const uses = await readUses(chain, { asset, from, nonce }, range)
   return uses?.length === 0 && !isComplete ? null : uses
 }

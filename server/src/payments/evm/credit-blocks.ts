@@ -28,6 +28,7 @@ import {
   forgetSpentAbove,
   forgetSpentIn,
   hintForeign,
+  listConcerns,
   noteSpent,
 } from './rows.ts'
 
@@ -62,6 +63,7 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
     )
   }
   return {
+    concerns: (db) => listConcerns(db, network),
     async onBlock(tx, block, logs, { isWitnessed, isDoubted, isAgain }) {
       const seen = readByAsset(logs)
       const withdrawn = isWitnessed && isAgain ? await withdraw(ctx, tx, network, block.hash, seen) : []

@@ -1,5 +1,5 @@
 import type { Chain } from '../../chains/evm/chain.ts'
-import { readBlocksAgain } from '../../chains/evm/follower.ts'
+import { readBlocksAgain } from '../../chains/evm/read-again.ts'
 import { isNonceUsed, readInclusion } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { readDeepBlock } from '../../chains/rows.ts'

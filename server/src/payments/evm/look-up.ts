@@ -1,5 +1,5 @@
 import type { Chain } from '../../chains/evm/chain.ts'
-import { readBlocksAgain } from '../../chains/evm/follower.ts'
+import { readBlocksAgain } from '../../chains/evm/read-again.ts'
 import { readInclusion } from '../../chains/evm/transactions.ts'
 import { lockFollower, readTip } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'

@@ -1,3 +1,4 @@
+import { type Concerns, concernsMax } from '../../chains/evm/search.ts'
 import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import { mayMatchAt, modeOf } from '../credits/owners.ts'
@@ -145,6 +146,36 @@ export async function forgetSpentIn(tx: Transaction, network: string, blockHash:
      where network = $1 and spent_block_hash = $2`,
     [network, blockHash],
   )
+}
+
+/**
+ * Whom the chain is searched for: as recipients, all wallets of stores, and whatever claims and reserved amounts name; as
+ * authorizers, all whose authorization is not resolved. After a restore these are the stores' wallets too: what they had
+ * signed then may be unknown. Null where there are too many to name.
+ */
+export async function listConcerns(db: Database | Transaction, network: string): Promise<Concerns> {
+  const unresolved = `select payer, pay_to from authorizations
+      where network = $1 and state in ('claimed', 'sent') and not is_credited
+    union all
+    select payer, pay_to from authorizations where network = $1 and state = 'prepared'
+    union all
+    select a.payer, a.pay_to from checkouts c join authorizations a on a.checkout_id = c.id and a.network = $1
+      and a.state in ('rejected', 'dead') where c.status = 'PROCESSING'`
+  const ours = `select w.pay_to from wallets w join stores s on s.id = w.store_id and s.mode = $2
+    where w.family = 'EVM'`
+  const rows = await db.query<{ recipients: Hex[]; authorizers: Hex[] }>(
+    `with unresolved as materialized (${unresolved}), ours as materialized (
+       select distinct pay_to from (${ours}) w limit $3)
+     select array(select pay_to from ours union select pay_to from unresolved
+         union select pay_to from reserved_amounts where network = $1 and freed_at is null limit $3) as recipients,
+       array(select payer from unresolved
+         union select pay_to from ours where exists (select 1 from restores where network = $1)
+         limit $3) as authorizers`,
+    [network, modeOf(network), concernsMax + 1],
+  )
+  const named = (addresses: readonly Hex[] = []) =>
+    addresses.length > concernsMax ? null : new Set<Hex>(addresses)
+  return { recipients: named(rows[0]?.recipients), authorizers: named(rows[0]?.authorizers) }
 }
 
 /** How long after a store has retired a wallet without proof money to it is still recorded: as long as an amount is held. */

@@ -18,6 +18,7 @@ import {
   mineSent,
   until,
   untilEvent,
+  untilRead,
   untilStatus,
 } from '../../support/watch.ts'
 
@@ -275,6 +276,7 @@ for (const isExpired of [false, true])
     const now = await shop.chain.time()
     await shop.chain.setNextBlockTimestamp(validBefore > now ? validBefore : now + 1n)
     await shop.chain.mine()
+    await untilRead(shop)
     await shop.chain.pass(shop.chain.network.negativeSeconds)
     const reversed = paymentOf(await untilEvent(shop, id, 'payment.reversed'))
     assert.equal(reversed.finality, 'reversed')

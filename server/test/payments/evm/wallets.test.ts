@@ -34,6 +34,7 @@ import {
   readLog,
   until,
   untilEvent,
+  untilRead,
   untilStatus,
 } from '../../support/watch.ts'
 
@@ -246,7 +247,10 @@ for (const [what, spend] of [
     const answer = held.pay(id, header)
     await untilStatus(held, id, 'PROCESSING')
     if ((await held.chain.time()) < validBefore) await held.chain.setNextBlockTimestamp(validBefore)
-    await held.chain.mine(10)
+    await held.chain.mine()
+    await untilRead(held)
+    await held.chain.mine(9)
+    await untilRead(held)
     await held.chain.pass(held.chain.network.negativeSeconds)
     await untilStatus(held, id, 'OPEN')
     assertRefused(held, await answer, 'nonce_spent_elsewhere')

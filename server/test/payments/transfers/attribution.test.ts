@@ -14,7 +14,15 @@ import {
   signAuthorization,
 } from '../../support/chain/evm-payment.ts'
 import { payTo } from '../../support/shop.ts'
-import { assertPaid, assertProblem, eventsOf, until, untilEvent, untilStatus } from '../../support/watch.ts'
+import {
+  assertPaid,
+  assertProblem,
+  eventsOf,
+  until,
+  untilEvent,
+  untilRead,
+  untilStatus,
+} from '../../support/watch.ts'
 import { checkInvariants } from '../adversity/invariants.ts'
 import {
   buyers,
@@ -26,7 +34,6 @@ import {
   reserve,
   sendUnits,
   transfer,
-  untilRead,
   view,
 } from './support/hand-transfers.ts'
 

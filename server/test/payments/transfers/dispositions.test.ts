@@ -14,6 +14,7 @@ import {
   readLog,
   until,
   untilEvent,
+  untilRead,
   untilStatus,
 } from '../../support/watch.ts'
 import { checkInvariants } from '../adversity/invariants.ts'
@@ -26,7 +27,6 @@ import {
   reserve,
   sendUnits,
   transfer,
-  untilRead,
   view,
 } from './support/hand-transfers.ts'
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Event } from '@farthing/sdk'
 import { type Hex, keccak256 } from 'viem'
-import { assertProblem, eventsOf, until, untilEvent, untilStatus } from '../../support/watch.ts'
+import { assertProblem, eventsOf, until, untilEvent, untilRead, untilStatus } from '../../support/watch.ts'
 import { checkInvariants } from '../adversity/invariants.ts'
 import {
   buyers,
@@ -13,7 +13,6 @@ import {
   reserve,
   sendUnits,
   transfer,
-  untilRead,
 } from './support/hand-transfers.ts'
 
 /** On this chain, three seconds are enough to prove that something did not happen. */

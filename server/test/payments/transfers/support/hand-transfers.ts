@@ -4,7 +4,7 @@ import { type Address, encodeFunctionData, type Hex } from 'viem'
 import { type CheckoutView, readView } from '../../../../src/checkouts/view.ts'
 import { tokenAbi } from '../../../support/chain/evm.ts'
 import { openShop, payTo, type Shop } from '../../../support/shop.ts'
-import { type Answer, until } from '../../../support/watch.ts'
+import { type Answer, untilRead } from '../../../support/watch.ts'
 
 /** Accounts of the chain that have ether: the buyers who send by hand. */
 export const buyers = [
@@ -64,15 +64,6 @@ export async function view(shop: Shop, checkoutId: string): Promise<CheckoutView
   const found = await readView(shop.ctx, checkoutId)
   assert(found)
   return found
-}
-
-/** Waits until the follower has read the chain up to its head. */
-export async function untilRead(shop: Shop): Promise<void> {
-  const { number } = await shop.chain.client.getBlock()
-  await until(async () => {
-    const [row] = await shop.ctx.db.query<{ head_number: string }>('select head_number from followers')
-    return row && BigInt(row.head_number) >= number
-  }, `block ${number} read`)
 }
 
 /** Puts a transfer into the pool. */

@@ -1,0 +1,162 @@
+import { enoughOf } from '../agree.ts'
+import type { Hex } from '../hex.ts'
+import type { StoredBlock } from '../rows.ts'
+import type { ProviderAnswer } from '../rpc.ts'
+import { blockCall, blockIn, type Chain, type ToldBlock } from './chain.ts'
+import { type Concerns, type Hits, hitsIn, searchCalls } from './search.ts'
+import { type Account, type BlockVerdict, inOrder, judge } from './witnesses.ts'
+
+/**
+ * Reads a range of blocks from every provider: which blocks in it may concern us, the header of its end, and whether the
+ * block that was read last is still part of the chain. One request each.
+ *
+ * Within the request, the block that was read last is asked for after everything else. If the chain is reorganised in
+ * between, either the answer to that shows it, or the end is from before it and the next range will show it.
+ */
+export type Range = {
+  /** The block that was read last. */
+  readonly tip: StoredBlock
+  /** Blocks above this number are searched: some below the tip again, because a node may have been late with their logs. */
+  readonly above: number
+  readonly end: number
+}
+
+/** What one provider says about a range. */
+export type RangeAccount = {
+  readonly provider: string
+  readonly end: ToldBlock | null
+  readonly tip: ToldBlock | null
+  readonly hits: Hits | null
+}
+
+export type RangeVerdict = {
+  readonly end: BlockVerdict
+  /** Null if the end itself names the tip as its parent, so that nobody was asked. */
+  readonly tip: BlockVerdict | null
+  /** Whether the chain no longer has the block that was read last. */
+  readonly isTurned: boolean
+  /** The accounts of those who have the end and the tip that are believed, and have searched. */
+  readonly telling: readonly RangeAccount[]
+  /** Whether other providers answered, and may tell the same in a moment. */
+  readonly isAwaited: boolean
+}
+
+export async function readRange(chain: Chain, range: Range, concerns: Concerns): Promise<RangeVerdict> {
+  const { rpc, network } = chain
+  const isNext = range.end === range.tip.number + 1
+  const searched = { above: range.above, upTo: range.end }
+  const search = searchCalls(chain, concerns, searched)
+  const calls = [blockCall(range.end), ...search, ...(isNext ? [] : [blockCall(range.tip.number)])]
+  const judgeAll = (told: readonly ProviderAnswer[]) => {
+    const accounts = inOrder(told, rpc.providers).map(
+      ({ provider, outcomes }): RangeAccount => ({
+        provider,
+        end: blockIn(outcomes[0]),
+        tip: isNext ? null : blockIn(outcomes[1 + search.length]),
+        hits: hitsIn(
+          search.map((_, i) => outcomes[1 + i]),
+          searched,
+        ),
+      }),
+    )
+    return judgeRange(accounts, range, network.witnessesMin)
+  }
+  const enough = enoughOf(rpc.providers, network.witnessesMin)
+  const isTold = (told: readonly ProviderAnswer[]) => {
+    if (told.length < enough) return false
+    const { telling } = judgeAll(told)
+    return telling.length >= enough && listDiffering(telling).length === 0
+  }
+  return judgeAll(await rpc.askAll(calls, isTold))
+}
+
+/**
+ * Searches blocks that every provider has had for long enough not to miss anything in them. Returns who has found what,
+ * and how far.
+ */
+export async function searchAgain(
+  chain: Chain,
+  { above, upTo }: { readonly above: number; readonly upTo: number },
+  concerns: Concerns,
+): Promise<{ readonly telling: readonly RangeAccount[]; readonly searchedUpTo: number }> {
+  const range = { above, upTo: Math.min(upTo, above + blocksPerLook) }
+  const calls = searchCalls(chain, concerns, range)
+  // Nobody can be paid.
+  const told =
+    calls.length === 0
+      ? chain.rpc.providers.map((provider) => ({ provider, outcomes: [] }))
+      : await chain.rpc.askAll(calls, undefined, true)
+  const accounts = told.map(
+    ({ provider, outcomes }): RangeAccount => ({
+      provider,
+      end: null,
+      tip: null,
+      hits: hitsIn(
+        calls.map((_, i) => outcomes[i]),
+        range,
+      ),
+    }),
+  )
+  return { telling: accounts.filter(({ hits }) => hits !== null), searchedUpTo: range.upTo }
+}
+
+/**
+ * How many blocks one look searches at most. A provider that takes fewer at once is asked in parts (see endpoint.ts): this
+ * many are 100 questions where ten are allowed.
+ */
+export const blocksPerLook = 1_000
+
+function judgeRange(accounts: readonly RangeAccount[], range: Range, witnessesMin: number): RangeVerdict {
+  const isNext = range.end === range.tip.number + 1
+  const end = judge(
+    accounts.map(({ provider, end }) => toHeader(provider, end)),
+    witnessesMin,
+  )
+  const tip = isNext
+    ? null
+    : judge(
+        accounts.map(({ provider, tip }) => toHeader(provider, tip)),
+        witnessesMin,
+      )
+  const below = hashBelow(end, tip)
+  const isLinked = ({ tip: told }: RangeAccount) => isNext || told?.hash === range.tip.hash
+  const telling =
+    end.kind === 'believed' && below === range.tip.hash
+      ? accounts.filter((one) => end.toldBy.includes(one.provider) && isLinked(one) && one.hits !== null)
+      : []
+  const lies = end.lies.length + (tip?.lies.length ?? 0)
+  return {
+    end,
+    tip,
+    isTurned: below !== null && below !== range.tip.hash,
+    telling,
+    isAwaited: accounts.length - lies > telling.length,
+  }
+}
+
+/** The hash of the block below the range, or of the end's parent if there is none between, as it is believed. */
+function hashBelow(end: BlockVerdict, tip: BlockVerdict | null): Hex | null {
+  if (tip) return tip.kind === 'believed' ? tip.block.hash : null
+  return end.kind === 'believed' ? end.block.parentHash : null
+}
+
+function toHeader(provider: string, block: ToldBlock | null): Account {
+  return { provider, block, logs: [] }
+}
+
+/** Blocks that not all of them have found, or not under the same hash. */
+export function listDiffering(told: readonly Pick<RangeAccount, 'hits'>[]): number[] {
+  return listFound(told).flatMap(({ number, hash }) =>
+    told.every(({ hits }) => hits?.get(number) === hash) ? [] : number,
+  )
+}
+
+/** Blocks that any of them has found, in order, each with the hash that the first one gave. */
+export function listFound(
+  told: readonly Pick<RangeAccount, 'hits'>[],
+): { readonly number: number; readonly hash: Hex }[] {
+  const found = new Map<number, Hex>()
+  for (const { hits } of told)
+    for (const [number, hash] of hits ?? []) if (!found.has(number)) found.set(number, hash)
+  return [...found].map(([number, hash]) => ({ number, hash })).toSorted((a, b) => a.number - b.number)
+}
