@@ -86,7 +86,14 @@ export async function lockFollower(tx: Transaction, network: string): Promise<vo
   await tx.query('select network from followers where network = $1 for no key update', [network])
 }
 
-export type BlockRow = { number: string; hash: Hex; parent_hash: Hex; block_time: Date; is_found: boolean }
+export type BlockRow = {
+  number: string
+  hash: Hex
+  parent_hash: Hex
+  block_time: Date
+  is_found: boolean
+  told_by: string[]
+}
 
 /**
  * Blocks are stored where something was found, and as ends of ranges that were searched. What is between two of them was
@@ -95,6 +102,8 @@ export type BlockRow = { number: string; hash: Hex; parent_hash: Hex; block_time
 export type StoredBlock = Pick<Block, 'number' | 'hash' | 'parentHash' | 'time'> & {
   /** Whether it was read because something was found in it. */
   readonly isFound: boolean
+  /** How many providers have told it. */
+  readonly witnesses: number
 }
 
 export function toBlock(row: BlockRow): StoredBlock {
@@ -104,6 +113,7 @@ export function toBlock(row: BlockRow): StoredBlock {
     parentHash: row.parent_hash,
     time: row.block_time,
     isFound: row.is_found,
+    witnesses: row.told_by.length,
   }
 }
 

@@ -139,10 +139,9 @@ async function settle(
   const { telling, searchedUpTo } = await searchAgain(chain, { above, upTo }, concerns)
   if (telling.length < witnessesMin) return above
   const stored = await rows.listBlocksBetween(ctx.db, network, { above, upTo: searchedUpTo })
-  const { read, consistent, isWhole } = await readContents(ctx, chain, telling, stored, concerns)
-  const contents = { read, stored, concerns }
-  const isFilled = await fillGaps(ctx, chain, { follower, tip }, contents, listener)
-  if (!isFilled || !isWhole || consistent.length < witnessesMin) return above
+  const contents = await readContents(ctx, chain, telling, { tip, stored, concerns })
+  const isFilled = await fillGaps(ctx, chain, { follower, tip, stored }, contents, listener)
+  if (!isFilled || contents.consistent.length < witnessesMin) return above
   const isSettled = await ctx.db.transaction(async (tx) => {
     await rows.lockFollower(tx, network)
     if ((await rows.readTip(tx, network))?.hash !== tip.hash) return false

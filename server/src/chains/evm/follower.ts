@@ -130,7 +130,7 @@ async function begin(
   const settledUpTo = verdict.block.time
   const taking = { after: null, concerns, isFound: true, settledUpTo, isBehind: hash === null, nonces: [] }
   const isTaken = await takeBlock(ctx, chain, verdict, taking, listener)
-  return isTaken ? { ...verdict.block, isFound: true } : null
+  return isTaken ? { ...verdict.block, isFound: true, witnesses: verdict.toldBy.length } : null
 }
 
 /**
@@ -220,9 +220,8 @@ async function readLook(
   if (!isToldEnough(chain, follower, { toldBy, isAwaited: verdict.isAwaited })) return null
 
   const stored = await rows.listBlocksBetween(ctx.db, network, { above: range.above, upTo: tip.number })
-  const contents = await readContents(ctx, chain, telling, stored, concerns)
-  const gaps = { read: contents.read, stored, concerns }
-  const isFilled = await fillGaps(ctx, chain, { follower, tip }, gaps, listener)
+  const contents = await readContents(ctx, chain, telling, { tip, stored, concerns })
+  const isFilled = await fillGaps(ctx, chain, { follower, tip, stored }, contents, listener)
   const { blocks, isCut } = await takeLinked(ctx, chain, { follower, tip, head }, contents.read)
   const { consistent } = contents
   const isWhole = contents.isWhole && !isCut && consistent.length > 0
@@ -260,14 +259,14 @@ async function takeLinked(
 ): Promise<{ readonly blocks: (Believed & { readonly isFound: boolean })[]; readonly isCut: boolean }> {
   const blocks: (Believed & { readonly isFound: boolean })[] = []
   let parent: { readonly number: number; readonly hash: string } = tip
-  for (const { number, verdict } of read) {
+  for (const { number, verdict, isOurs } of read) {
     if (number <= tip.number) continue
     if (verdict.kind === 'forked' || verdict.kind === 'disputed')
       await noteDispute(ctx, chain, follower, verdict)
     if (verdict.kind !== 'believed' || !isToldEnough(chain, follower, verdict)) return { blocks, isCut: true }
     const { block } = verdict
     if (block.number === parent.number + 1 && block.parentHash !== parent.hash) return { blocks, isCut: true }
-    blocks.push({ ...verdict, isFound: true })
+    blocks.push({ ...verdict, isFound: isOurs })
     parent = block
   }
   return { blocks, isCut: false }
@@ -298,7 +297,7 @@ async function takeLook(
       nonces: isLast ? nonces : [],
     }
     if (!(await takeBlock(ctx, chain, block, taking, listener))) return null
-    after = { ...block.block, isFound: block.isFound }
+    after = { ...block.block, isFound: block.isFound, witnesses: block.toldBy.length }
   }
   return after
 }

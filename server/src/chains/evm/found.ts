@@ -1,66 +1,100 @@
 import type { Context } from '../../context.ts'
-import type { Hex } from '../hex.ts'
 import type * as rows from '../rows.ts'
 import type { Chain } from './chain.ts'
-import { noteDispute } from './disputes.ts'
+import { noteDispute, noteLies } from './disputes.ts'
 import type { Listener } from './listener.ts'
-import { listDiffering, listFound, type RangeAccount } from './ranges.ts'
-import { readAgain } from './read-again.ts'
+import { listFound, type RangeAccount } from './ranges.ts'
+import { type BlockPlace, readAgain } from './read-again.ts'
 import { paceOf, readVerdicts } from './read-blocks.ts'
 import { type Concerns, isConcerned } from './search.ts'
 import { takeMissed } from './take.ts'
-import type { BlockVerdict } from './witnesses.ts'
+import type { BlockVerdict, Lie } from './witnesses.ts'
 
 /**
  * A search only finds blocks. What is in them is read by their hashes, with all logs of our tokens, and decided as for any
  * block: an authorization and its transfer are neighbours, and what the search asks for would show one of them.
  */
-export type FoundBlock = { readonly number: number; readonly verdict: BlockVerdict }
+export type FoundBlock = {
+  readonly number: number
+  readonly verdict: BlockVerdict
+  /** Whether something in it does concern us. */
+  readonly isOurs: boolean
+}
 
 export type Contents = {
-  /** What was found and is not stored with its logs, lowest first; and what not all providers have found. */
+  /** What was found and is not stored with its logs, lowest first. */
   readonly read: readonly FoundBlock[]
   /** Those who have found every block in which something is. */
   readonly consistent: readonly RangeAccount[]
-  /** Whether everything was read that they have found. */
+  /** Whether everything was read that they have found above the tip, and at or below it. */
   readonly isWhole: boolean
+  readonly isWholeBelow: boolean
 }
+
+/** What is searched, with what is stored of it. */
+export type Searched = {
+  readonly tip: rows.StoredBlock
+  readonly stored: ReadonlyMap<number, rows.StoredBlock>
+  readonly concerns: Concerns
+}
+
+/** Of what is found at or below the tip, so much is read per look, so that it holds up nothing above. */
+const belowPerLook = 5
 
 export async function readContents(
   ctx: Context,
   chain: Chain,
   telling: readonly RangeAccount[],
-  stored: ReadonlyMap<number, rows.StoredBlock>,
-  concerns: Concerns,
+  { tip, stored, concerns }: Searched,
 ): Promise<Contents> {
-  const differing = new Set(listDiffering(telling))
-  const isKnown = ({ number, hash }: { readonly number: number; readonly hash: Hex }) => {
+  const { witnessesMin } = chain.network
+  const pace = paceOf(chain)
+  const found = listFound(telling)
+  const isKnown = ({ number, hash }: BlockPlace) => {
     const block = stored.get(number)
-    return block?.isFound === true && block.hash === hash && !differing.has(number)
+    return block?.hash === hash && block.isFound && block.witnesses >= witnessesMin
   }
-  const wanted = listFound(telling).filter((place) => !isKnown(place))
-  const some = wanted.slice(0, paceOf(chain))
+  const above = found.filter(({ number }) => number > tip.number)
+  const below = found.filter((place) => place.number <= tip.number && !isKnown(place))
+  const some = [...below.slice(0, belowPerLook), ...above.slice(0, pace)]
   const verdicts = await readVerdicts(ctx, chain, some, true)
   const read = some.flatMap(({ number }, i): FoundBlock[] => {
     const verdict = verdicts[i]
-    return verdict ? [{ number, verdict }] : []
+    return verdict ? [{ number, verdict, isOurs: isOurs(verdict, concerns) }] : []
   })
-  const confirmed = read.flatMap(({ number, verdict }) =>
-    isOurs(verdict, concerns) ? [{ number, hash: verdict.block.hash }] : [],
-  )
+  await noteLies(ctx, chain, listMadeUp(telling, read, witnessesMin))
+  const confirmed = [
+    ...found.filter(isKnown),
+    ...read.flatMap(({ number, verdict, isOurs }) =>
+      isOurs && verdict.kind === 'believed' ? [{ number, hash: verdict.block.hash }] : [],
+    ),
+  ]
   return {
     read,
     consistent: telling.filter(({ hits }) =>
       confirmed.every(({ number, hash }) => hits?.get(number) === hash),
     ),
-    isWhole: some.length === wanted.length,
+    isWhole: above.length <= pace,
+    isWholeBelow: below.length <= belowPerLook,
   }
 }
 
-function isOurs(
-  verdict: BlockVerdict,
-  concerns: Concerns,
-): verdict is Extract<BlockVerdict, { kind: 'believed' }> {
+/** A search that finds something in a block in which nothing is, as enough providers tell, is a lie. */
+function listMadeUp(
+  telling: readonly RangeAccount[],
+  read: readonly FoundBlock[],
+  witnessesMin: number,
+): Lie[] {
+  if (witnessesMin === 1) return []
+  return read.flatMap(({ number, verdict, isOurs }) => {
+    if (isOurs || verdict.kind !== 'believed' || verdict.toldBy.length < witnessesMin) return []
+    return telling
+      .filter(({ hits }) => hits?.get(number) === verdict.block.hash)
+      .map(({ provider }) => ({ provider, what: `something found in block ${number}, in which nothing is` }))
+  })
+}
+
+function isOurs(verdict: BlockVerdict, concerns: Concerns): boolean {
   return verdict.kind === 'believed' && verdict.logs.some((log) => isConcerned(log, concerns))
 }
 
@@ -71,25 +105,17 @@ function isOurs(
 export async function fillGaps(
   ctx: Context,
   chain: Chain,
-  { follower, tip }: { readonly follower: rows.Follower; readonly tip: rows.StoredBlock },
-  {
-    read,
-    stored,
-    concerns,
-  }: {
-    readonly read: readonly FoundBlock[]
-    readonly stored: ReadonlyMap<number, rows.StoredBlock>
-    readonly concerns: Concerns
-  },
+  { follower, tip, stored }: Omit<Searched, 'concerns'> & { readonly follower: rows.Follower },
+  { read, isWholeBelow }: Contents,
   listener: Listener,
 ): Promise<boolean> {
-  let isFilled = true
-  for (const { number, verdict } of read) {
+  let isFilled = isWholeBelow
+  for (const { number, verdict, isOurs } of read) {
     if (number > tip.number) continue
     if (verdict.kind === 'disputed' || verdict.kind === 'forked')
       await noteDispute(ctx, chain, follower, verdict)
     if (verdict.kind !== 'believed') isFilled = false
-    if (!isOurs(verdict, concerns)) continue
+    if (verdict.kind !== 'believed' || !isOurs) continue
     const block = stored.get(number)
     if (block?.isFound) continue
     const isTaken = block

@@ -145,7 +145,7 @@ function toHeader(provider: string, block: ToldBlock | null): Account {
 }
 
 /** Blocks that not all of them have found, or not under the same hash. */
-export function listDiffering(told: readonly Pick<RangeAccount, 'hits'>[]): number[] {
+function listDiffering(told: readonly Pick<RangeAccount, 'hits'>[]): number[] {
   return listFound(told).flatMap(({ number, hash }) =>
     told.every(({ hits }) => hits?.get(number) === hash) ? [] : number,
   )
