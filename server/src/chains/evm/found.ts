@@ -14,7 +14,7 @@ import type { BlockVerdict, Lie } from './witnesses.ts'
  * A search only finds blocks. What is in them is read by their hashes, with all logs of our tokens, and decided as for any
  * block: an authorization and its transfer are neighbours, and what the search asks for would show one of them.
  */
-export type FoundBlock = {
+type FoundBlock = {
   readonly number: number
   readonly verdict: BlockVerdict
   /** Whether something in it does concern us. */
