@@ -212,7 +212,7 @@ const reasons: readonly (readonly [ending: string, words: string])[] = [
   ['insufficient_funds', 'The wallet does not hold enough of the token.'],
   ['valid_before', 'The payment window has closed, or this machine’s clock is wrong.'],
   ['valid_after', 'This machine’s clock is wrong.'],
-  ['blockhash_expired', 'Solana gives a signature about half a minute, and this one came too late.'],
+  ['blockhash_expired', 'On Solana a signature is good for half a minute, and this one came too late.'],
   ['evm_signature', 'The signature was not made by the wallet.'],
   [
     'undeployed_smart_wallet',

@@ -196,7 +196,7 @@ const describe: Readonly<
   'member.passkey_removed': ({ name }) => `${name} removed a passkey`,
   'member.identity_added': ({ name }) => `${name} connected an account to sign in with`,
   'member.identity_removed': ({ name }) => `${name} disconnected an account`,
-  'member.signed_in': ({ name }) => `${name} signed in from a browser or network that is new`,
+  'member.signed_in': ({ name }) => `${name} signed in from a new browser or network`,
   'member.session_moved': ({ name }) => `A session of ${name} was used from another browser or network`,
 }
 

@@ -136,7 +136,7 @@ function withHeaders(userAgent: string, address: string): TestBrowser {
   return browser
 }
 
-test('a sign-in from a browser or network that is new is in the store’s log and mailed to the member, once', async () => {
+test('a sign-in from a new browser or network is in the store’s log and mailed to the member, once', async () => {
   const owner = await openOwned()
   for (const [userAgent, address] of [
     [firefox, '10.0.77.1'],
@@ -149,10 +149,7 @@ test('a sign-in from a browser or network that is new is in the store’s log an
   assert.deepEqual(types, ['member.signed_in', 'member.signed_in', 'member.signed_in'])
   assert.deepEqual(
     mails.map(({ subject, text }) => [subject, text.split('\n')[0]]),
-    Array(3).fill([
-      'Your account was used from a new place',
-      'Olga signed in from a browser or network that is new',
-    ]),
+    Array(3).fill(['Your account was used from a new place', 'Olga signed in from a new browser or network']),
   )
   assert.deepEqual(mails.map(({ text }) => /Address: (.*)/.exec(text)?.[1]).sort(), [
     '10.0.77.1',

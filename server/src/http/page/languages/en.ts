@@ -88,7 +88,7 @@ export const english = {
       },
       again: {
         title: 'Please sign once more',
-        text: 'Solana gives a signature about half a minute, and this one came too late. Nothing was paid. Your wallet is asking again.',
+        text: 'On Solana a signature is good for half a minute, and this one came too late. Nothing was paid. Your wallet is asking again.',
       },
       settling: {
         title: 'Completing your payment',
@@ -112,7 +112,7 @@ export const english = {
       },
       expired: {
         title: 'The time to sign ran out',
-        text: 'Solana gives a signature about half a minute. Nothing was paid. Choose your wallet again, and sign soon after it asks.',
+        text: 'On Solana a signature is good for half a minute. Nothing was paid. Choose your wallet again, and sign soon after it asks.',
       },
       undeployed: {
         title: 'Your smart wallet isn’t active on {network} yet',
@@ -150,7 +150,7 @@ export const english = {
       looking: 'We’re looking for your transaction. This page will update when we find it.',
       not_found: 'We can’t find that transaction on {network} yet. Check the hash, or try again in a minute.',
       invalid_hash: 'That isn’t a transaction hash. A hash starts with 0x and has 66 characters.',
-      unmatched: 'We found your transaction, but it isn’t the exact payment. We’ve told the store.',
+      unmatched: 'We found your transaction, but it doesn’t match this payment. We’ve told the store.',
     },
     announced: {
       title: 'We’re looking for your payment',
@@ -177,7 +177,7 @@ export const english = {
       /** Instead of `completed`, once all of it is back. */
       whole: { title: 'Payment returned', text: '{store} has sent your payment back.' },
       part: '{store} has returned part of your payment.',
-      /** Instead of a note that says that the store will decide: it has. */
+      /** Instead of a note, once the store has decided. */
       arrived: '{amount} {asset} arrived.',
       sent: '{amount} {asset} is on its way to {address}.',
       /** For a refund that the store sends by itself, until its transaction is found. */
@@ -216,12 +216,12 @@ export const english = {
     checkout: 'Receipt number',
     print: 'Print',
     returnTo: 'Back to {host}',
-    /** With a unit that is the same for every number. */
+    /** The unit is the same for every number. */
     leaving: 'Returning to the store in {seconds} s.',
     stay: 'Stay here',
     checkAgain: 'Check again',
 
-    /** The page behind the link with which a store asks a buyer where a refund should go. */
+    /** The page on which a store asks a buyer where a refund should go. */
     addressRequest: {
       title: 'Refund from {store}',
       amount: 'Your refund',
@@ -257,7 +257,7 @@ export const english = {
       returned: { title: 'Your refund has been sent', text: '{amount} {asset} went to your address.' },
       used: {
         title: 'This link has already been used',
-        text: 'An address was entered in another browser. If that wasn’t you, tell {store} at once, and confirm no code to them.',
+        text: 'An address was entered in another browser. If that wasn’t you, tell {store} at once, and don’t confirm any code.',
       },
       expired: { title: 'This link has expired', text: 'Ask {store} for a new one.' },
       canceled: {
