@@ -59,7 +59,7 @@ grant insert, update (store_id, state, reason, claimed_at, resolved_at, is_credi
   on authorizations to farthing_console;
 
 -- For the operator's screens, which show counts and ages across stores.
-grant select on settler_gas, node_faults, node_hours to farthing_serve;
+grant select on settler_gas, node_faults, node_hours, node_limits to farthing_serve;
 grant select (id, created_at) on mails to farthing_serve;
 
 -- For the mail that tells owners of a change of wallet.
@@ -90,7 +90,7 @@ grant select, insert, update on rollup_cursors, rollup_quarters to farthing_work
 grant select, insert, update on refunds, refund_totals to farthing_work;
 grant select on address_requests to farthing_work;
 grant delete on followers to farthing_work;
-grant select, insert, update, delete on payment_notes, node_hours to farthing_work;
+grant select, insert, update, delete on payment_notes, node_hours, node_limits to farthing_work;
 grant select, update on reserved_amounts, pasted_transactions, event_counters to farthing_work;
 grant select, insert (id, about, key_id, sealed, due_at, created_at), update, delete on mails to farthing_work;
 grant select, insert, update on alert_cursors to farthing_work;

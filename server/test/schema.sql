@@ -667,6 +667,15 @@ CREATE TABLE public.node_hours (
     failed bigint NOT NULL
 );
 
+CREATE TABLE public.node_limits (
+    network text NOT NULL,
+    provider text NOT NULL,
+    calls jsonb NOT NULL,
+    blocks_max integer,
+    per_second double precision,
+    found_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.passkeys (
     id text NOT NULL COLLATE pg_catalog."C",
     credential_id text NOT NULL COLLATE pg_catalog."C",
@@ -1143,6 +1152,9 @@ ALTER TABLE ONLY public.node_faults
 
 ALTER TABLE ONLY public.node_hours
     ADD CONSTRAINT node_hours_pkey PRIMARY KEY (network, provider, hour);
+
+ALTER TABLE ONLY public.node_limits
+    ADD CONSTRAINT node_limits_pkey PRIMARY KEY (network, provider);
 
 ALTER TABLE ONLY public.passkeys
     ADD CONSTRAINT passkeys_credential_id_key UNIQUE (credential_id);

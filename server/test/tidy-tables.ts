@@ -37,6 +37,7 @@ export const owners: Readonly<Record<string, string>> = {
   memberships: 'members',
   node_faults: 'chains',
   node_hours: 'chains',
+  node_limits: 'chains',
   passkeys: 'members',
   pasted_transactions: 'payments',
   payment_hints: 'payments',

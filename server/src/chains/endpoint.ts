@@ -2,7 +2,7 @@ import type { Node } from '../config/parse.ts'
 import { countBlocks, divideRange } from './log-range.ts'
 import { openPace, type Pace } from './pace.ts'
 import { BatchRefusedError, LimitedError, postCalls } from './post-calls.ts'
-import type { Identity, RpcCall, RpcOutcome } from './rpc.ts'
+import type { Identity, NodeLimits, RpcCall, RpcOutcome } from './rpc.ts'
 
 /**
  * One node's URL, and what was learned about it: how many calls it takes in one request, and how many per second.
@@ -45,6 +45,20 @@ export function openEndpoint(node: Node): NodeEndpoint {
     ...{ restUntil: 0, identifiedUntil: 0 },
     ...{ limits: new Map(), blocksLimit: null, pace: openPace() },
   }
+}
+
+/** What a node was found to take; null if it has refused nothing lately. */
+export function limitsOf(
+  { provider, limits, blocksLimit, pace }: NodeEndpoint,
+  at: number,
+): NodeLimits | null {
+  const known = [...limits].filter(([, { until }]) => at < until)
+  const calls = Object.fromEntries(known.map(([method, { callsMax }]) => [method, callsMax]))
+  const blocksMax = blocksLimit && at < blocksLimit.until ? blocksLimit.blocksMax : null
+  const { perSecond } = pace
+  return known.length === 0 && blocksMax === null && perSecond === null
+    ? null
+    : { provider, calls, blocksMax, perSecond }
 }
 
 /**
@@ -203,10 +217,11 @@ function takePart(
 
 /** How many calls a request with these may have. */
 function limitOf(
-  { limits, callsMax = callsPerRequest }: NodeEndpoint,
+  { limits, alone, callsMax = callsPerRequest }: NodeEndpoint,
   calls: readonly RpcCall[],
   at: number,
 ) {
+  if (alone && calls.some(({ method }) => alone.includes(method))) return 1
   const known = calls.flatMap(({ method }) => limits.get(method) ?? []).filter(({ until }) => at < until)
   return Math.min(callsMax, ...known.map((limit) => limit.callsMax))
 }

@@ -1,5 +1,5 @@
 import type { Node } from '../config/parse.ts'
-import { askEndpoint, type NodeEndpoint, openEndpoint } from './endpoint.ts'
+import { askEndpoint, limitsOf, type NodeEndpoint, openEndpoint } from './endpoint.ts'
 import { countBlocks } from './log-range.ts'
 import { timeoutMs } from './post-calls.ts'
 import {
@@ -61,6 +61,7 @@ export function openRpc(
       return results
     },
     setAside,
+    listLimits: () => asker.endpoints.flatMap((endpoint) => limitsOf(endpoint, now().getTime()) ?? []),
   }
 }
 

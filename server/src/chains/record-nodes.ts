@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import type { Database } from '../database/db.ts'
+import type { NodeLimits } from './rpc.ts'
 
 /** Long enough to compare today with yesterday. */
 const keptHours = 48
@@ -12,15 +13,35 @@ export type NodeRecord = {
   readonly failed: number
 }
 
+/** What a provider's nodes were found to take. `network` is its id. */
+export type LimitsRecord = NodeLimits & { readonly network: string }
+
+/** An unchanged limit is written again after this long: it was found again. */
+const sameLimitsMs = 3_600_000
+
 type Seen = Readonly<Record<'answered' | 'failed', number>>
 
 /**
- * Records what this process's metrics say about providers, so that every process can
+ * Records what this process's metrics say about providers, and what limits it has found, so that every process can
  * show them. The metrics count since the process began, so each run adds the difference to the last one.
  */
-export function openNodeRecorder({ db, metrics }: Context): () => Promise<void> {
+export function openNodeRecorder(
+  ctx: Context,
+  listLimits: () => readonly LimitsRecord[],
+): () => Promise<void> {
+  const { db, metrics } = ctx
   const written = new Map<string, Seen>()
+  const found = new Map<string, number>()
   return async () => {
+    const at = ctx.now().getTime()
+    for (const [text, writtenAt] of found) if (writtenAt < at - sameLimitsMs) found.delete(text)
+    for (const limits of listLimits()) {
+      const { perSecond } = limits
+      const rounded = { ...limits, perSecond: perSecond && Math.floor(perSecond) }
+      const text = JSON.stringify(rounded)
+      if (!found.has(text)) await writeLimits(db, rounded)
+      found.set(text, found.get(text) ?? at)
+    }
     const now = new Map<string, NodeRecord>()
     for (const [field, counter] of [
       ['answered', metrics.nodeAnswers],
@@ -67,5 +88,23 @@ export async function listNodeRecords(db: Database): Promise<NodeRecord[]> {
   return await db.query<NodeRecord>(
     `select network, provider, sum(answered)::float8 as answered, sum(failed)::float8 as failed
      from node_hours where hour > clock() - interval '24 hours' group by network, provider order by network, provider`,
+  )
+}
+
+async function writeLimits(db: Database, limits: LimitsRecord): Promise<void> {
+  const { network, provider, calls, blocksMax, perSecond } = limits
+  await db.query(
+    `insert into node_limits (network, provider, calls, blocks_max, per_second, found_at)
+     values ($1, $2, $3, $4, $5, clock())
+     on conflict (network, provider) do update set calls = $3, blocks_max = $4, per_second = $5, found_at = clock()`,
+    [network, provider, JSON.stringify(calls), blocksMax, perSecond],
+  )
+}
+
+/** What every process has found lately. */
+export async function listLimitsRecords(db: Database): Promise<LimitsRecord[]> {
+  return await db.query<LimitsRecord>(
+    `select network, provider, calls, blocks_max as "blocksMax", per_second as "perSecond"
+     from node_limits where found_at > clock() - interval '24 hours' order by network, provider`,
   )
 }

@@ -33,8 +33,21 @@ export type Rpc = {
   ): Promise<readonly ProviderAnswer[]>
   /** Leaves a provider out of every question for a while. */
   setAside(provider: string): void
+  /** What the nodes were found to take by now, if that is less than they are asked for. */
+  listLimits(): readonly NodeLimits[]
   /** Names of the providers, in the order of the setting. */
   readonly providers: readonly string[]
+}
+
+/** What a node was found to take, where it has refused more. */
+export type NodeLimits = {
+  readonly provider: string
+  /** Calls per request, by method. */
+  readonly calls: Readonly<Record<string, number>>
+  /** Blocks per question for logs. */
+  readonly blocksMax: number | null
+  /** Calls per second. */
+  readonly perSecond: number | null
 }
 
 /** What one provider answered to a batch. */

@@ -1,4 +1,6 @@
 import { isNative } from '../chains/evm/recover.ts'
+import { describeLimits } from '../chains/probe.ts'
+import { listLimitsRecords } from '../chains/record-nodes.ts'
 import { listFaults, readFollower } from '../chains/rows.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import { SignerAwayError } from '../chains/signers/signing.ts'
@@ -241,6 +243,7 @@ async function examineNetwork(
     return [
       { what: nodes, says, fix: null },
       ...differences.map((difference) => ({ what, ...difference })),
+      ...(await examineNodes(ctx, rail)),
       ...(await examineWitnesses(ctx, network)),
       ...(await examineSettlers(ctx, rails, rail, readSigners)),
     ]
@@ -248,6 +251,23 @@ async function examineNetwork(
     if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
     return [{ what: nodes, says: error.message, fix: reach }]
   }
+}
+
+/** Tries out what each node can do, and adds what the running processes have found. */
+async function examineNodes(ctx: Context, rail: Rail): Promise<Finding[]> {
+  const { id } = rail.network
+  const records = await listLimitsRecords(ctx.db)
+  return (await rail.probe()).flatMap(({ provider, host, says, troubles }): Finding[] => {
+    const what = `${id} node ${provider === host ? host : `${provider} (${host})`}`
+    const found = records.find((each) => each.network === id && each.provider === provider)
+    const later = found ? `; work found: ${describeLimits(found)}` : ''
+    if (troubles.length === 0) return [{ what, says: `${says}${later}`, fix: null }]
+    return troubles.map((trouble) => ({
+      what,
+      says: trouble.says,
+      fix: `Replace it in ${id}_RPC_URLS by a node ${trouble.wanted}.`,
+    }))
+  })
 }
 
 async function examineWitnesses(ctx: Context, { id, caip2 }: Network): Promise<Finding[]> {

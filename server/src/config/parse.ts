@@ -26,6 +26,8 @@ export type Node = {
   readonly callsMax?: number
   /** Blocks per question for logs. */
   readonly blocksMax?: number
+  /** Methods that a request must not have together with other calls. */
+  readonly alone?: readonly string[]
 }
 
 export function anyText(text: string) {
@@ -141,7 +143,7 @@ export function nodeList(text: string) {
     : { value: nodes }
 }
 
-const limitForm = /^(?:(?:calls|blocks)=[1-9]\d{0,5}(?:&(?!$)|$))+$/
+const limitForm = /^(?:(?:(?:calls|blocks)=[1-9]\d{0,5}|alone=\w+(?:\+\w+)*)(?:&(?!$)|$))+$/
 
 /**
  * A node as a setting names it, `alpha=https://…#calls=3&blocks=10`. Without a label, its host stands for its provider. The
@@ -152,16 +154,20 @@ export function parseNode(text: string): Node {
   const [, url = address, limits = ''] = /^([^#]*)#(.*)$/.exec(address) ?? []
   const provider = label ?? (URL.canParse(url) ? new URL(url).host : url)
   if (!limitForm.test(limits)) return { provider, url: address }
+  const set = new URLSearchParams(limits)
   const limit = (name: string) => {
-    const text = new URLSearchParams(limits).get(name)
+    const text = set.get(name)
     return text === null ? undefined : Number.parseInt(text, 10)
   }
   const [callsMax, blocksMax] = [limit('calls'), limit('blocks')]
+  // A plus sign is a space there.
+  const alone = set.get('alone')?.split(' ')
   return {
     provider,
     url,
     ...(callsMax !== undefined && { callsMax }),
     ...(blocksMax !== undefined && { blocksMax }),
+    ...(alone && { alone }),
   }
 }
 

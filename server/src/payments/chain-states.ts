@@ -1,4 +1,5 @@
-import { listNodeRecords } from '../chains/record-nodes.ts'
+import { describeLimits } from '../chains/probe.ts'
+import { listLimitsRecords, listNodeRecords } from '../chains/record-nodes.ts'
 import { type Follower, listFaults, readFollower } from '../chains/rows.ts'
 import { nodesOf } from '../config/settings.ts'
 import type { Context } from '../context.ts'
@@ -24,6 +25,8 @@ export type NodeState = {
   readonly record: { readonly answered: number; readonly failed: number } | null
   /** What it reported that was false, and how often. */
   readonly fault: { readonly fault: string; readonly faults: string } | null
+  /** What its nodes were found to take, in words; null if they refused nothing. */
+  readonly limits: string | null
 }
 
 /** Reads the state of every network that this deployment offers. */
@@ -31,7 +34,7 @@ export function openChainStates(ctx: Context, rails: Rails): () => Promise<Chain
   const { db, config } = ctx
   const readiness = openReadiness(ctx, rails)
   return async () => {
-    const records = await listNodeRecords(db)
+    const [records, found] = await Promise.all([listNodeRecords(db), listLimitsRecords(db)])
     const offered = networks.filter(({ id }) => config.networks.includes(id))
     return await Promise.all(
       offered.map(async (network) => {
@@ -41,11 +44,17 @@ export function openChainStates(ctx: Context, rails: Rails): () => Promise<Chain
           listFaults(db, network.caip2),
         ])
         const providers = new Set(nodesOf(config, network.id).map(({ provider }) => provider))
-        const nodes = [...providers].map((provider) => ({
-          provider,
-          record: records.find((each) => each.network === network.id && each.provider === provider) ?? null,
-          fault: faults.find((each) => each.provider === provider) ?? null,
-        }))
+        const nodes = [...providers].map((provider) => {
+          const isIts = (each: { readonly network: string; readonly provider: string }) =>
+            each.network === network.id && each.provider === provider
+          const limits = found.find(isIts)
+          return {
+            provider,
+            record: records.find(isIts) ?? null,
+            fault: faults.find((each) => each.provider === provider) ?? null,
+            limits: limits ? describeLimits(limits) : null,
+          }
+        })
         return { network, follower, obstacle, nodes }
       }),
     )

@@ -17,7 +17,11 @@ const unmatchedMax = 10_000
  * confirms it, so a lane that has just started or a block that is a little late is not logged.
  */
 export function openMeasure(ctx: Context, rails: readonly Rail[]): () => Promise<void> {
-  const recordNodes = openNodeRecorder(ctx)
+  const recordNodes = openNodeRecorder(ctx, () =>
+    rails.flatMap(({ network: { id }, listLimits }) =>
+      listLimits().map((limits) => ({ network: id, ...limits })),
+    ),
+  )
   const readiness = openReadiness(ctx, new Map(rails.map((rail) => [rail.network.caip2, rail])))
   const before = new Map<string, { seen: string | null; announced: string | null }>()
   // A counter that appears with its first increase hides that increase from Prometheus.

@@ -1,6 +1,8 @@
 import type { PaymentRequirements } from '@farthing/sdk'
 import type { Signer } from '../chains/evm/signer.ts'
 import type { Hex } from '../chains/hex.ts'
+import type { Probed } from '../chains/probe.ts'
+import type { NodeLimits } from '../chains/rpc.ts'
 import type { SvmSigner } from '../chains/svm/signer.ts'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
@@ -57,6 +59,10 @@ export type Rail = {
   countAnswering(): Promise<number>
   /** Differences between the chain and networks.ts. */
   findDifferences(): Promise<Difference[]>
+  /** What each node can do, tried out now. */
+  probe(): Promise<Probed[]>
+  /** What the nodes were found to take since this process began, where they have refused more. */
+  listLimits(): readonly NodeLimits[]
   /** Puts the contract that settlements need on the chain, unless it is there. Absent where none is needed. */
   deploy?(signers: readonly AnySigner[]): Promise<Deployed>
   /** An account's transaction count, for chains that have one. */

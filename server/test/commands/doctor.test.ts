@@ -10,6 +10,7 @@ import type { Config } from '../../src/config/settings.ts'
 import type { Context } from '../../src/context.ts'
 import { type Database, openDatabase } from '../../src/database/db.ts'
 import type { Finding } from '../../src/http/console/operator/view.ts'
+import { openProvider } from '../chains/support/provider.ts'
 import { atEnd } from '../support/at-end.ts'
 import { fundedKey } from '../support/chain/evm.ts'
 import { openChain } from '../support/chain/open.ts'
@@ -128,6 +129,18 @@ test('a network without nodes is reported', async () => {
 test('a node that cannot be reached is reported', async () => {
   const nodes = { LOCAL: [shop.chain.url, 'http://127.0.0.1:9/'].map(parseNode) }
   await assertOnly(wrongs({ config: { nodes } }), 'LOCAL nodes', /1 of 2 answer/, /can be reached/)
+})
+
+test('a provider by which nothing becomes final, or that is no witness, is reported by name', async () => {
+  for (const [policy, says] of [
+    [{ refusedTags: ['safe', 'finalized'] }, /tag safe and finalized: by it, nothing ever becomes final/],
+    [{ headerLacks: ['logsBloom'] }, /headers lack logsBloom, so .* no witness/],
+  ] as const) {
+    const { url } = await openProvider(shop.chain.url, policy)
+    const nodes = { LOCAL: [`good=${shop.chain.url}`, `poor=${url}/KEY`].map(parseNode) }
+    const fix = /^Replace it in LOCAL_RPC_URLS by a node that /
+    await assertOnly(wrongs({ config: { nodes } }), `LOCAL node poor (${new URL(url).host})`, says, fix)
+  }
 })
 
 test('a node of another chain is reported', async () => {

@@ -57,6 +57,13 @@ export function countHashed(header: RawHeader): number {
   return hashed.filter((name) => (header[name] ?? null) !== null).length
 }
 
+/** The fields that a header must have lost if it does not hash to its name; of those that came with forks, all it lacks. */
+export function listLacking(header: RawHeader): string[] {
+  const lacks = (name: string) => (header[name] ?? null) === null
+  const lost = [...words, ...quantities, ...seals].filter(lacks)
+  return lost.length > 0 ? lost : added.map(({ name }) => name).filter(lacks)
+}
+
 /** Whether a header is the other one, apart from fields that it lacks. */
 export function isPartOf(header: RawHeader, whole: RawHeader): boolean {
   const text = (value: unknown) =>

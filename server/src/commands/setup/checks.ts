@@ -63,11 +63,9 @@ async function checkNodes(ctx: Context, { network, nodes }: Answers): Promise<Ch
         return { what, says: `does not answer for ${network.name}`, isWrong: true }
       // Without a contract of ours a network is as good as any: settler deploy puts it there.
       const [difference] = (await rail.findDifferences()).filter(({ fix }) => !/settler deploy/.test(fix))
-      return {
-        what,
-        says: difference?.says ?? `is a node of ${network.name}`,
-        isWrong: difference !== undefined,
-      }
+      const [trouble] = (await rail.probe()).flatMap(({ troubles }) => troubles)
+      const mistake = difference?.says ?? (trouble && `${trouble.says}: use one ${trouble.wanted}`)
+      return { what, says: mistake ?? `is a node of ${network.name}`, isWrong: mistake !== undefined }
     } catch (error) {
       if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
       return { what, says: error.message, isWrong: true }

@@ -3,6 +3,7 @@ import { type Chain, openChain, readHasCode } from '../../chains/evm/chain.ts'
 import { checkChain } from '../../chains/evm/check.ts'
 import { readNextNonces } from '../../chains/evm/finality.ts'
 import { followNext } from '../../chains/evm/follower.ts'
+import { probeChain } from '../../chains/evm/probe.ts'
 import { openSimulate } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { openFailures } from '../../chains/note-failures.ts'
@@ -65,6 +66,8 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
     isInOrder: true,
     countAnswering: () => countAnswering(chain.rpc, 'eth_blockNumber'),
     findDifferences: () => checkChain(chain),
+    probe: () => probeChain(network, nodes, ctx.now),
+    listLimits: chain.rpc.listLimits,
     deploy: (signers) => deployBatcher(ctx, chain, signers),
     async readNonce(account) {
       const [agreed] = await readNextNonces(chain, [account])

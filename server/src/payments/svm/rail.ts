@@ -2,6 +2,7 @@ import { openFailures } from '../../chains/note-failures.ts'
 import { releaseFollower } from '../../chains/rows.ts'
 import { countAnswering } from '../../chains/rpc.ts'
 import { checkSvmChain, openSvmChain, type SvmChain } from '../../chains/svm/chain.ts'
+import { probeSvmChain } from '../../chains/svm/probe.ts'
 import { nodesOf } from '../../config/settings.ts'
 import type { Context } from '../../context.ts'
 import type { SolanaNetwork } from '../../networks.ts'
@@ -53,6 +54,8 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
     isInOrder: false,
     countAnswering: () => countAnswering(chain.rpc, 'getSlot'),
     findDifferences: () => checkSvmChain(chain),
+    probe: () => probeSvmChain(network, nodes, ctx.now),
+    listLimits: chain.rpc.listLimits,
     // Accounts have no nonce on Solana: only our own rows count what a settler has signed.
     readNonce: async () => 0,
     refunds: openSvmRefunds(chain, feePayers, simulate),

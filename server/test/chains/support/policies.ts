@@ -23,6 +23,10 @@ export type Policy = {
   readonly tagRefusal?: 'error' | 'null'
   /** Fields that its headers lack. */
   readonly headerLacks?: readonly string[]
+  /** Blocks whose state it has, the newest ones. */
+  readonly stateKept?: number
+  /** Methods that it does not know. */
+  readonly refusedMethods?: readonly string[]
 }
 
 export type ProviderError = { readonly code: number; readonly message: string; readonly data?: unknown }

@@ -120,7 +120,8 @@ async function judge(
   const { policy } = provider
   const refused = new Map<number, Reply>()
   for (const call of calls) {
-    const error = provider.answerCall(call) ?? findRefusal(policy, call)
+    const error =
+      provider.answerCall(call) ?? findRefusal(policy, call) ?? (await findOldState(provider, call))
     if (!error) continue
     provider.refusals.push(`${call.method}: ${error.message}`)
     const isNull = error === noBlock && policy.tagRefusal === 'null'
@@ -148,8 +149,30 @@ function findRefusal(policy: Policy, { method, params }: Call): ProviderError | 
     if (blocks > policy.blocksMax)
       return policy.blocksRefusal ?? { code: -32602, message: 'block range is too large' }
   }
+  if (policy.refusedMethods?.includes(method))
+    return { code: -32601, message: `the method ${method} does not exist/is not available` }
   const tag = policy.refusedTags?.find((one) => params.includes(one))
   return tag === undefined ? null : noBlock
+}
+
+/** State at a block is asked for by the block's hash. */
+async function findOldState(
+  { policy, target }: { readonly policy: Policy; readonly target: string },
+  { params }: Call,
+): Promise<ProviderError | null> {
+  const { blockHash } = (params[1] ?? {}) as { blockHash?: string }
+  if (policy.stateKept === undefined || blockHash === undefined) return null
+  const call = { jsonrpc: '2.0', method: 'eth_getBlockByHash' } as const
+  const [asked, head] = await forward(target, [
+    { ...call, id: 1, params: [blockHash, false] },
+    { ...call, id: 2, method: 'eth_getBlockByNumber', params: ['latest', false] },
+  ])
+  const [first = 0, last = 0] = [asked, head].map((reply) =>
+    Number.parseInt(String((reply?.result as { number: string } | null | undefined)?.number), 16),
+  )
+  return last - first < policy.stateKept
+    ? null
+    : { code: -32000, message: 'missing trie node: state is not available' }
 }
 
 function toReply(id: number, error: ProviderError): Reply {

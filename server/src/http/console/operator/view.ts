@@ -111,10 +111,11 @@ ${renderFact(texts.final, behind(finalizedNumber))}
 function renderNodes(page: Page, name: string, nodes: readonly NodeState[]): Html {
   const { locale } = page
   const { chains: texts, none } = page.texts.health
-  const row = ({ provider, record, fault }: NodeState) => {
+  const row = ({ provider, record, fault, limits }: NodeState) => {
     const share = record && record.failed > 0 ? ` (${percent(locale, record)})` : ''
     const said = fault && fill(texts.falseTimes, { count: fault.faults, what: fault.fault })
-    return html`<tr><td class="c1">${provider}</td>
+    const takes = limits !== null && html`<small class="words" lang="en">${limits}</small>`
+    return html`<tr><td class="c1 wraps">${provider} ${takes}</td>
 <td class="num c2">${record ? showCount(locale, record.answered) : texts.noRecord}</td>
 <td class="num c4">${record ? `${showCount(locale, record.failed)}${share}` : none}</td>
 <td class="wraps c3">${said ? renderChip(said, 'bad') : none}</td></tr>`
