@@ -18,7 +18,7 @@ import type { AnySigner, Rail, Rails } from '../payments/rail.ts'
 import { openRails } from '../payments/rails.ts'
 import { openReadiness } from '../payments/settlers/readiness.ts'
 import { listSettlers, listStopped } from '../payments/settlers/rows.ts'
-import { describeRunway, readRunways } from '../payments/settlers/runway.ts'
+import { describeRunway, type Runway, readRunways } from '../payments/settlers/runway.ts'
 import { Problem } from '../problems.ts'
 import { listCurrencies } from '../rates/list.ts'
 import { readSecretsKeys, type SecretsKey } from '../secrets/key-file.ts'
@@ -27,11 +27,12 @@ import { examineDirectory } from './examine-directory.ts'
 
 /** The database decides expiry, this process the age of rates: a payer would notice a larger difference. */
 const clockApartMsMax = 2_000
-/** About a day of a busy store. Payments are refused only at a lower limit, in settlers/readiness.ts. */
-const settlementsLeftWanted = 5_000n
-/** Time to notice and to send money. */
+/** Time to notice and to send money, at the rate of the last day. */
 const hoursLeftWanted = 24n
+/** The same for a settler that has no rate yet: a first buyer of each hour, and some who try again. */
+const paymentsLeftWanted = 100n
 const databaseVersionMin = 150_000
+const checkWork = 'Check that work is running with these settings, and read its log.'
 
 /**
  * Checks a deployment and reports, for everything that would keep a payment from being accepted, what is wrong and what
@@ -298,7 +299,7 @@ async function examineSettlers(
   rail: Rail,
   readSigners: () => Promise<readonly AnySigner[]>,
 ): Promise<Finding[]> {
-  const { id, caip2, nativeCurrency } = rail.network
+  const { id, caip2 } = rail.network
   const what = `${id} settlers`
   const settlers = (await listSettlers(ctx.db, caip2)).filter(({ state }) => state === 'active')
   if (settlers.length === 0) {
@@ -331,21 +332,23 @@ async function examineSettlers(
       fix: `Find out who has its key. If another deployment has it, or it may be stolen: farthing-admin settler drain ${address} --network ${id}, and remove the key. If you sent that transaction yourself: farthing-admin settler add ${id} ${address}`,
     })
   for (const runway of await readRunways(ctx, rail)) {
-    const { address, isUnfunded, paymentsLeft, hoursLeft } = runway
-    const isLow =
-      (paymentsLeft !== null && paymentsLeft < settlementsLeftWanted) ||
-      (hoursLeft !== null && hoursLeft < hoursLeftWanted)
-    findings.push({
-      what,
-      says: `${address}: ${describeRunway(rail.network, runway)}`,
-      fix: isUnfunded || isLow ? `Send it ${nativeCurrency.symbol} on ${id}.` : null,
-    })
+    const says = `${runway.address}: ${describeRunway(rail.network, runway)}`
+    findings.push({ what, says, fix: findShortage(rail.network, runway) })
   }
   const obstacle = await openReadiness(ctx, rails)(caip2)
   findings.push({
     what: `${id} settling`,
     says: obstacle ?? 'payments can be settled now',
-    fix: obstacle === null ? null : 'Check that work is running with these settings, and read its log.',
+    fix: obstacle === null ? null : checkWork,
   })
   return findings
+}
+
+/** What to do about a settler that pays for nothing now, or soon will not; null if it lasts. */
+function findShortage({ id, nativeCurrency }: Network, runway: Runway): string | null {
+  const { balance, needed, isUnfunded, paymentsLeft, hoursLeft } = runway
+  if (balance === null || paymentsLeft === null) return checkWork
+  if (needed === null) return 'Wait until fees fall.'
+  const isLow = hoursLeft === null ? paymentsLeft < paymentsLeftWanted : hoursLeft < hoursLeftWanted
+  return isUnfunded || isLow ? `Send it ${nativeCurrency.symbol} on ${id}.` : null
 }

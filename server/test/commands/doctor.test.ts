@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { parseEther } from 'viem/utils'
 import { batcher } from '../../src/chains/evm/batcher.ts'
 import { openSigner } from '../../src/chains/evm/signer.ts'
 import { examine } from '../../src/commands/doctor.ts'
@@ -211,7 +212,47 @@ test('the doctor command reports a settler without money and a work that is not 
   assert.match(stdout, /^ok {5}database: PostgreSQL/m)
   assert.match(
     stdout,
-    /^WRONG {2}LOCAL settlers: 0x[0-9a-f]{40}: .*0 payments left\n {7}Send it ETH on LOCAL\.$/im,
+    /^WRONG {2}LOCAL settlers: 0x[0-9a-f]{40}: .*0 payments left, because none is accepted below [\d.]+ ETH, .*\n {7}Send it ETH on LOCAL\.$/im,
   )
   assert.match(stdout, /^WRONG {2}LOCAL settling: .*\n {7}Check that work is running/m)
+})
+
+test('gas is reported as wrong only if it lasts for less than a day, or nothing is accepted', async () => {
+  await shop.stopWork()
+  const { db } = shop.ctx
+  const hold = async (ether: string, baseFee: bigint) => {
+    await db.query('update followers set base_fee = $1', [baseFee])
+    await db.query('update settlers set balance_wei = $1, data_fee_wei = 0', [parseEther(ether)])
+    const [found] = (await examine(shop.ctx, async () => [])).filter(({ what }) => what === 'LOCAL settlers')
+    return found ?? assert.fail()
+  }
+  const send = 'Send it ETH on LOCAL.'
+  await db.query('delete from settler_gas')
+  const recommended = await hold('0.002', 5_000_000n)
+  assert.equal(recommended.fix, null, 'what deploying.md tells to begin with')
+  assert.match(recommended.says, /nothing settled in the last day, 3\d{3} payments left$/)
+  const faucet = await hold('0.0001', 5_000_000n)
+  assert.equal(faucet.fix, send)
+  assert.match(
+    faucet.says,
+    /holds 0\.0001 ETH: 0 payments left, because none is accepted below 0\.0001\d+ ETH/,
+  )
+  const spike = await hold('0.002', 10n ** 12n)
+  assert.equal(spike.fix, 'Wait until fees fall.')
+  assert.match(spike.says, /fees are above the limit/)
+
+  const [{ address } = assert.fail()] = shop.signers
+  const spend = async (ether: string) =>
+    await db.query(
+      `insert into settler_gas (network, settler, hour, spent, payments, failures)
+       values ($1, $2, date_trunc('hour', clock()), $3, 10, 0)
+       on conflict (network, settler, hour) do update set spent = $3`,
+      [shop.chain.network.caip2, address, parseEther(ether)],
+    )
+  await spend('0.0002')
+  const slow = await hold('0.002', 5_000_000n)
+  assert.equal(slow.fix, null, 'few payments, but for more than a week')
+  assert.match(slow.says, /\d\d payments left, 2\d\d hours at the last day’s rate$/)
+  await spend('0.01')
+  assert.equal((await hold('0.002', 5_000_000n)).fix, send)
 })

@@ -15,6 +15,8 @@ export type Runway = {
   readonly isUnfunded: boolean
   /** The average of the last 24 hours, failures included; null if nothing was settled. */
   readonly costPerPayment: bigint | null
+  /** What it must hold for payments to be accepted; null while fees are above the limit. */
+  readonly needed: bigint | null
   /** How many payments it can settle before payers are refused. */
   readonly paymentsLeft: bigint | null
   /** For how long that lasts at the rate of the last 24 hours; null if nothing was spent. */
@@ -38,6 +40,7 @@ export async function readRunways({ db }: Context, rail: Rail): Promise<Runway[]
       balance: balanceWei,
       isUnfunded,
       costPerPayment,
+      needed: reserve,
       paymentsLeft: isKnown ? free / (costPerPayment || rail.settlementCost(baseFee)) : null,
       hoursLeft: isKnown && day.spent > 0n ? (free * 24n) / day.spent : null,
     }
@@ -46,15 +49,21 @@ export async function readRunways({ db }: Context, rail: Rail): Promise<Runway[]
 
 /** In one line for operators. */
 export function describeRunway({ nativeCurrency }: Network, runway: Runway): string {
-  const { isUnfunded, costPerPayment, paymentsLeft, hoursLeft } = runway
+  const { balance, isUnfunded, costPerPayment, needed, paymentsLeft, hoursLeft } = runway
   const { decimals, symbol } = nativeCurrency
-  if (paymentsLeft === null) return 'work has not read its balance yet'
+  if (balance === null || paymentsLeft === null) return 'work has not read its balance yet'
+  const amount = (units: bigint) => `${unitsToText(units, decimals)} ${symbol}`
+  const refused = isUnfunded ? '; nodes say that it cannot pay' : ''
+  if (needed === null)
+    return `holds ${amount(balance)}; fees are above the limit, so nothing is sent now${refused}`
+  if (balance < needed)
+    return `holds ${amount(balance)}: 0 payments left, because none is accepted below ${amount(needed)}, the most that a full batch can cost at the present fees${refused}`
   const cost =
     costPerPayment === null
       ? 'nothing settled in the last day'
-      : `${unitsToText(costPerPayment, decimals)} ${symbol} per payment in the last day`
+      : `${amount(costPerPayment)} per payment in the last day`
   const hours = hoursLeft === null ? '' : `, ${hoursLeft} hours at the last day’s rate`
-  return `${cost}, ${paymentsLeft} payments left${hours}${isUnfunded ? '; nodes say that it cannot pay' : ''}`
+  return `${cost}, ${paymentsLeft} payments left${hours}${refused}`
 }
 
 /** Updates the metrics of the settlers. They are numbers in the native currency, so the last digits are lost. */
