@@ -4,6 +4,7 @@
  * measure how much this machine does in a given time, so they run alone, one after another.
  *
  *   --long     those that take minutes, instead of the others
+ *   --circle   those about payments on EVM chains, with Circle's own token on every local chain
  *   --list     runs nothing, prints what would run
  *   --record   stores how long each file took, by which the gate divides them into turns
  */
@@ -15,6 +16,7 @@ import { join } from 'node:path'
 import { openDatabase } from '../src/database/db.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { startCluster } from '../src/dev/postgres.ts'
+import { writeCircleToken } from './support/chain/circle.ts'
 import {
   chooseDue,
   countCommits,
@@ -22,6 +24,7 @@ import {
   isInGate,
   isLoad,
   listChanged,
+  perCommitOnCircle,
   planTurns,
   readTimes,
   secondsOf,
@@ -30,7 +33,7 @@ import {
 
 const root = new URL('../../', import.meta.url).pathname
 const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
-const ours = ['--long', '--list', '--record']
+const ours = ['--long', '--circle', '--list', '--record']
 const flags = process.argv
   .slice(2)
   .filter((argument) => argument.startsWith('--') && !ours.includes(argument))
@@ -47,25 +50,38 @@ const isList = process.argv.includes('--list')
 const find = (pattern: string, excluded: readonly string[] = []) =>
   globSync(pattern, { cwd: root, exclude: ['**/node_modules/**', ...excluded] }).sort()
 const longFiles = find('{server,sdk}/**/payments/{adversity,crash}/**/*.test.ts')
+/** Those whose payments the token decides about. */
+const circleFiles = find(
+  'server/test/{chains/evm/{batcher,follower,ranges,token,token-signatures},checkouts/pay*,refunds/*,payments/{*,{adversity,crash,credits,evm,settlers,transfers}/**/*}}.test.ts',
+  ['**/svm-*'],
+)
+const isCircle = process.argv.includes('--circle')
 const shortFiles = find('{server,sdk,cli,mcp,examples,chaos}/**/*.test.ts', [
   '**/payments/{adversity,crash}/**',
 ])
 
 const times = readTimes()
-const plan = planTurns([...shortFiles, ...longFiles].map((name) => timed(name, times)))
+const plan = isCircle
+  ? planTurns(
+      circleFiles.map((name) => timed(name, times)),
+      perCommitOnCircle,
+    )
+  : planTurns([...shortFiles, ...longFiles].map((name) => timed(name, times)))
 const files = choose()
 if (isList) process.exit()
 
 /** Those asked for, or all; in the gate those whose turn it is, which are then printed. */
 function choose(): readonly string[] {
   if (asked.length > 0) return asked
-  const mine = isLong ? longFiles : shortFiles
+  const mine = isCircle ? circleFiles : isLong ? longFiles : shortFiles
   if (!isInGate()) {
     if (isList) print(mine)
     return mine
   }
   const commits = countCommits()
-  const due = chooseDue(plan, commits, listChanged()).filter(({ name }) => mine.includes(name))
+  // What a commit changed runs with it on our own token; on Circle's, in its turn.
+  const changed = isCircle ? new Set<string>() : listChanged()
+  const due = chooseDue(plan, commits, changed).filter(({ name }) => mine.includes(name))
   const turn = `turn ${(commits % plan.turns.length) + 1} of ${plan.turns.length}`
   const minutes = (secondsOf(due) / 60).toFixed(1)
   const names = due.map(({ name }) => name).sort()
@@ -120,6 +136,8 @@ try {
   for (const role of ['owner', 'serve', 'work', 'console', 'operator'])
     await template.query(`alter role farthing_${role} login`)
   await template.close()
+  const token = join(folder, 'circle.json')
+  if (isCircle) await writeCircleToken(token)
   const run = async (some: readonly string[], concurrency: number) => {
     if (some.length === 0) return 0
     if (isEnded) return 1
@@ -132,6 +150,7 @@ try {
         env: {
           ...process.env,
           FARTHING_TEST_CLUSTER: cluster.url(''),
+          ...(isCircle && { TOKEN_ARTIFACT: token }),
           // A third of the processor time of a test file's start is compiling what others have compiled before it.
           NODE_COMPILE_CACHE: join(folder, 'compile-cache'),
           FARTHING_TEST_TURNS: `${plan.turns.length}`,

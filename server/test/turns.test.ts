@@ -8,6 +8,7 @@ import {
   chooseDue,
   countCommits,
   isPartDue,
+  perCommitOnCircle,
   planTurns,
   readTimes,
   secondsOf,
@@ -64,6 +65,28 @@ test('the gate runs the files whose turn it is, and prints them', () => {
 
 test('outside the gate every file runs, whatever turn it is', () => {
   assert.deepEqual([...list({}), ...list({}, '--long')].sort(), all.toSorted())
+})
+
+test('on Circle’s token as well every file runs with one of so many commits, for less than two minutes each', () => {
+  const onCircle = list({}, '--circle')
+  for (const central of [
+    'checkouts/pay',
+    'refunds/sign',
+    'chains/evm/batcher',
+    'payments/adversity/races',
+    'payments/crash/crash-points',
+  ])
+    assert(onCircle.includes(`server/test/${central}.test.ts`), central)
+  const { always, turns } = planTurns(
+    onCircle.map((name) => timed(name, times)),
+    perCommitOnCircle,
+  )
+  assert.deepEqual(always, [])
+  assert.deepEqual(new Set(turns.flat().map(({ name }) => name)), new Set(onCircle))
+  for (const turn of turns) assert(secondsOf(turn) < 100, `${secondsOf(turn)}`)
+  const due = turns[countCommits() % turns.length] ?? assert.fail()
+  const [, ...listed] = list({ CI: 'true' }, '--circle')
+  assert.deepEqual(listed, due.map(({ name }) => name).sort())
 })
 
 const files = fc

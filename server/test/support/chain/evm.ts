@@ -21,11 +21,9 @@ import { deployer } from '../../../src/chains/evm/batcher.ts'
 import { readArtifacts, startLocalChain } from '../../../src/dev/local-chain.ts'
 import { networks } from '../../../src/networks.ts'
 import { atEnd } from '../at-end.ts'
+import { faucet } from './faucet.ts'
 
 export const multicallAddress: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
-
-/** The tenth of the chain's accounts, which tests send from. The other nine are free to be settlers and payers. */
-const faucet: Address = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 
 /** With 110,000 gas each, 150 calls stay below what one transaction may use: 16,777,216 (EIP-7825). */
 const callsPerTransaction = 150
