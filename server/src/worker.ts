@@ -113,7 +113,7 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
   ]
 }
 
-/** What a cell that shares a directory has to say there. */
+/** Reports to the directory that the cell shares with others. */
 function report(ctx: Context): Loop {
   const uses = openUses(ctx.db)
   return scheduled(ctx, 'directory-report', 60, () => reportToDirectory(ctx, uses, () => readLoad(ctx.db)))

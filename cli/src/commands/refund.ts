@@ -98,7 +98,7 @@ export const refundCommands: readonly Command[] = [
   {
     name: 'refund request-address',
     arguments: '<refundId>',
-    summary: 'Make a link at which the buyer names an address',
+    summary: 'Make a link for the buyer to name an address',
     options: {},
     notes: ['Send it to the buyer. A member then confirms the address in the console.'],
     async run({ terminal, settings, positionals }) {

@@ -163,7 +163,7 @@ function toCredit(checkout: Checkout, row: FactCredit): Credit {
     firstBlockTime: row.firstBlockTime,
     blockNumber: row.blockNumber,
     logIndex: row.logIndex,
-    // A new credit is written as exact. Whether it is, is decided here.
+    // A new credit is written as exact. This decides whether it is.
     disposition: row.isNew && row.disposition === 'exact' ? 'overpaid' : row.disposition,
     finality: finalityOf(row),
     counts: row.counts,
@@ -225,8 +225,8 @@ type StatusFacts = {
 }
 
 /**
- * In order of id. Fails if one was deleted since the caller learned of it: then its transaction, which may have written
- * about it, is rolled back, and finds nothing about it when it runs again.
+ * In order of id. Fails if one was deleted since the caller learned of it. The caller's transaction, which may have
+ * written about it, is then rolled back, and no longer finds it when it runs again.
  */
 async function lockCheckouts(tx: Transaction, ids: readonly string[]): Promise<Checkout[]> {
   const rows = await tx.query<CheckoutRow>(

@@ -56,7 +56,7 @@ export function openUses(db: Database): Uses {
   }
 }
 
-/** A wallet as chains know it, whatever stores of this cell have it. */
+/** A wallet as chains know it, for all stores of this cell that have it. */
 type WalletRecord = {
   readonly mode: Mode
   readonly family: Family

@@ -7,7 +7,7 @@ import { findObstacle, listCells, listOwners, readState } from '../directory/row
 import { Problem } from '../problems.ts'
 
 const what = 'directory'
-/** The rest is counted. */
+/** More are only counted. */
 const shownMax = 3
 
 /** For `doctor`: whether the directory answers, grants, and this cell owns all that it uses. */
@@ -55,8 +55,8 @@ async function compare(ctx: Context, cells: number) {
       ? [
           {
             what,
-            says: `another cell owns what this one uses: ${show(foreign)}; new checkouts are not paid there, but both count what is`,
-            fix: 'Retire the wallet, or drain the settler, in one of the two cells, today. If it was the other, release it there, then run here: farthing-admin directory adopt',
+            says: `another cell owns what this one uses: ${show(foreign)}; no new checkout is paid there, but both count what arrives`,
+            fix: 'Retire the wallet or drain the settler in one of the two cells today. If you choose the other cell, release it there, then run here: farthing-admin directory adopt',
           },
         ]
       : []),

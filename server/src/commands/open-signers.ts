@@ -23,7 +23,7 @@ export async function openLaneSigners(ctx: Context): Promise<readonly AnySigner[
   return [...new Set(settlers.map(({ address }) => address))].map((address) => openRemote(client, address))
 }
 
-/** All signers that there are, for commands: from the file, or those that the process at the socket holds. */
+/** All signers, for commands: from the file, or from the process at the socket. */
 export async function openAllSigners({ config }: Context): Promise<readonly AnySigner[]> {
   if (config.signerSocket === '') return await readSigners(config.settlerKeysFile)
   refuseBoth(config)

@@ -19,7 +19,7 @@ export async function rollupsCommand(
   for (const storeId of wanted)
     if (options.force !== true && !(await isLogWhole(ctx.db, storeId)))
       throw new UsageError(
-        `The log of ${storeId} is not whole: what is older than RETENTION_DAYS was deleted. What was counted of it would be lost; to count what is left: --force.`,
+        `The log of ${storeId} is not whole: events older than RETENTION_DAYS were deleted, and their figures would be lost. To count the rest anyway: --force.`,
       )
   let events = 0n
   for (const storeId of wanted) events += await rebuildRollups(ctx, storeId)

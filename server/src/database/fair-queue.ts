@@ -16,7 +16,7 @@ export type FairQueue = {
   count(name: string): { readonly underWay: number; readonly waiting: number }
 }
 
-/** Is told of changes, for metrics and the log. */
+/** Called on changes, for metrics and the log. */
 export type QueueWatch = {
   moved(state: 'underWay' | 'waiting', by: 1 | -1): void
   refused(name: string): void
@@ -25,9 +25,9 @@ export type QueueWatch = {
 type Line = { underWay: number; readonly waiting: (() => void)[] }
 
 /**
- * A place is taken for at least `placeMs`, even if its work is done sooner. At most `atOnce` pieces of work per `placeMs`
- * begin, however many wait, which bounds what one name takes of the processor. The caller gets the answer as soon as the
- * work is done.
+ * A place is taken for at least `placeMs`, even if its work is done sooner. At most `atOnce` pieces of work per
+ * `placeMs` begin, however many wait, which bounds one name's share of the processor. The caller gets the answer as
+ * soon as the work is done.
  */
 export function openFairQueue(
   atOnce: number,

@@ -73,7 +73,7 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       ECB_RATES_URL: '',
       EXCHANGE_RATES_URL: '',
     }
-    // A database of our own has roles of its own; one that was named has whatever its owner gave it.
+    // Our own database has its own roles. A database in DATABASE_URL has only those that its owner made.
     const urlOf = (role: string) =>
       databaseUrl === null
         ? Object.assign(new URL(database), { username: `farthing_${role}` }).href

@@ -12,8 +12,8 @@ import { offerSignIn } from './sign-in.ts'
 import { offerTestWallet } from './test-wallet.ts'
 
 /**
- * `serve` and `work` as child processes of `dev`. One that exits unexpectedly is restarted, as in a deployment, which
- * makes it worth killing. If one fails to start, `dev` stops.
+ * `serve` and `work` as child processes of `dev`. One that exits unexpectedly is restarted, as in a deployment, so
+ * that you can kill one and watch. If one fails to start, `dev` stops.
  */
 type Part = 'serve' | 'work'
 
@@ -21,7 +21,10 @@ const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 /** The pino level from which a developer should see lines without opening the log. */
 const errorLevel = 50
 
-/** What such a child runs: the command of that name, with what only `dev` has: the test wallet, receivers of webhooks, and signing in by a link. */
+/**
+ * A child runs the command of its name, with the test wallet, webhook receivers and sign-in by link that only `dev`
+ * has.
+ */
 export async function runPart(ctx: Context, name: Part): Promise<void> {
   // Its input is a pipe from dev, which closes when dev is gone, however it ended.
   process.stdin.once('end', () => process.kill(process.pid, 'SIGTERM')).resume()

@@ -11,7 +11,7 @@ import { type CreationOptions, creationOptions, readNewPasskey } from './webauth
 /** A phone, a laptop, a security key and a spare of each. */
 const passkeysMax = 10
 
-/** The options for an authenticator that is to hold another passkey of the member. */
+/** The options with which an authenticator makes another passkey for the member. */
 export async function openPasskey(ctx: Context, { member, tokenHash }: Session): Promise<CreationOptions> {
   const challenge = await openChallenge(ctx, 'add_passkey', tokenHash, {})
   return creationOptions(ctx, challenge, member, await listPasskeys(ctx.db, member.id))

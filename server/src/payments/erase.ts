@@ -5,7 +5,7 @@ import { erasedPosition } from './credits/rows.ts'
 
 type Reader = Database | Transaction
 
-/** SQL: the checkouts that an address has paid, signed a payment for, or sent the transaction of one. */
+/** SQL: the checkouts for which an address has paid, signed, or sent the transaction. */
 const paidBy = `(select a.checkout_id from authorizations a where a.payer = $1 and a.checkout_id is not null
   union select k.checkout_id from stores s join credits k on k.store_id = s.id and k.payer = $1 and k.checkout_id is not null
   union select k.checkout_id from credits k where k.sender = $1 and k.checkout_id is not null)`
@@ -47,7 +47,7 @@ export async function countLeft(db: Database, payer: string): Promise<Left> {
 /**
  * How many signatures, payments and refunds of a payer, of these checkouts or of all, can still move money: a signature
  * that has neither paid nor died, a payment that is not final or may return, a refund that has not ended for good.
- * Solana's signatures count their life in blocks, so each is given an hour.
+ * The life of a signature on Solana is counted in blocks, so each is given an hour.
  */
 export async function countMoving(
   db: Reader,
@@ -77,15 +77,15 @@ export async function countMoving(
 const erasedNonce = (of: string) =>
   `'0x' || encode(sha256(convert_to(${of}.checkout_id || ${of}.nonce, 'UTF8')), 'hex')`
 
-/** A payment, and between which times it was announced as money without a checkout, if it was. */
+/** A payment, and the times between which it was announced as money without a checkout. */
 export type ErasedPayment = { readonly id: string; readonly seenAt: Date; readonly acceptedAt: Date | null }
 
 /**
- * Erases a payer from the payments of these checkouts, which the caller has locked. First keeps a hash of what identifies
- * each payment on the chain, so that it is never counted again and its signature is never accepted again.
+ * Erases a payer from the payments of these checkouts, which the caller has locked. First keeps a hash that
+ * identifies each payment on the chain, so that it is never counted again and its signature is never accepted again.
  *
- * All erased payers have one address. Where tables know a row by its payer, the nonce or the position of the transfer
- * changes too: two buyers of the same thing whose payments were sent together would be one.
+ * All erased payers share one address. Where the payer identifies a row, the nonce or the position changes too:
+ * otherwise two buyers of the same thing, paid in one transaction, would become one.
  */
 export async function erasePayments(
   tx: Transaction,

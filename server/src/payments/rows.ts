@@ -62,9 +62,9 @@ export function toAuthorized<Address extends string>(row: AuthorizationRow<Addre
 }
 
 /**
- * SQL: the authorization, or the live credit, that has the same key as the row `of`. Found by its index for each row:
- * `offset 0` keeps PostgreSQL from joining in any other way, such as reading all of them for each row, which looks cheap
- * while the tables are small or their statistics are old, and takes minutes under load (database/db.ts).
+ * SQL: the authorization, or the live credit, that has the same key as the row `of`. `offset 0` makes PostgreSQL look
+ * it up by its index for each row. Reading all of them for each row looks cheap while the tables are small or their
+ * statistics are old, and takes minutes under load (database/db.ts).
  */
 export const authorizationOf = (of: string, network = `${of}.network`) =>
   `lateral (select * from authorizations a where ${hasKeyOf('a', of, network)} offset 0) a`
@@ -85,14 +85,14 @@ export const isUncreditedOf = (a: string) => isUnsettled(a, '')
 
 export const isUncredited = isUncreditedOf('a')
 
-/** The nonce has moved no money for its own checkout, or not what its refund says. */
+/** The nonce has moved no money for its own checkout, or not the amount of its refund to its recipient. */
 export const isUncreditedHere = isUnsettled(
   'a',
   `and k.checkout_id is not distinct from a.checkout_id
    and (a.refund_id is null or (k.pay_to = a.pay_to and k.amount = a.amount))`,
 )
 
-/** What a payer has authorized that is neither paid nor dead, up to `inFlightMax` payments and one more. */
+/** A payer's authorizations that are neither paid nor dead, up to `inFlightMax` and one more. */
 export type InFlight = {
   /** The balance must cover these in addition to the next payment. */
   readonly units: bigint
@@ -161,7 +161,7 @@ export async function listClaimed<Address extends string = Hex>(
 
 /**
  * How long a contract wallet cannot pay by signature after one of its payments was mined without effect. Its code may
- * have meant that, and once set up it could do the same again for nothing. It can still send money itself.
+ * have done that on purpose, and could do it again at no cost. The wallet can still send money itself.
  */
 export const contractRest = "interval '30 days'"
 

@@ -195,7 +195,7 @@ function concludeFrom(
     isCancelAsked: refund.cancelAskedAt !== null,
     isDeclared: refund.declared !== null,
     isNamed: way === 'self-sent' && refund.transaction !== null,
-    // A transfer that the chain shows was sent, also if a restored database has forgotten by which authorization.
+    // A transfer on the chain was sent, even if a restored database has forgotten its authorization.
     authorization: authorization ?? (transfer ? 'sent' : null),
     isTransferred: mayComplete && (isProven || transfer?.counts === true),
   })
@@ -208,7 +208,7 @@ function concludeFrom(
     status,
     transaction,
     finality,
-    // Why a refund failed or waits is of no use once it is on its way or over.
+    // The reason is of no use once the refund is on its way or over.
     failure:
       status === 'FAILED' || status === 'SIGNED' ? reason : status === 'REQUESTED' ? refund.failure : null,
     isWatched: !isDone && (nonce !== null || transaction !== null),

@@ -24,7 +24,7 @@ export type Store = {
   readonly supportEmail: string | null
   readonly supportUrl: string | null
   readonly finalityPolicy: readonly FinalityRule[]
-  /** What a change of the current wallet needs: the owners' choice, or the default. */
+  /** Who must approve a change of the current wallet: the owners' choice, or the default. */
   readonly walletChanges: WalletChanges
   /** How much each manager may refund within 24 hours, in whole tokens. */
   readonly managerRefundLimit: string

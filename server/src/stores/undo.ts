@@ -11,8 +11,8 @@ import * as rows from './rows.ts'
 
 /**
  * An owner goes back to the wallet that was current before a change. All later changes in that family are undone with
- * it, and a waiting one is ended, so a thief who changed the wallet twice gains nothing. The wallets that were put to
- * use meanwhile are retired. With `cancelsOpen`, `work` also cancels open checkouts that would pay to one of them
+ * it, and a waiting one is ended, so a thief who changed the wallet twice gains nothing. The wallets used
+ * meanwhile are retired. With `cancelsOpen`, `work` also cancels open checkouts that would pay to one of them
  * (checkouts/cancel-undone.ts); without it they stay as they were created.
  */
 export async function undoChange(
@@ -62,8 +62,8 @@ async function retire(ctx: Context, tx: Transaction, by: Author, walletId: Walle
 }
 
 /**
- * Marks a change of a family and all later ones as undone. Open checkouts may be canceled for those that led to another
- * address.
+ * Marks a change of a family and all later ones as undone. Where one led to another address, its open checkouts may be
+ * canceled.
  */
 async function writeUndone(
   tx: Transaction,

@@ -129,7 +129,7 @@ async function writeStore(tx: Transaction, store: Store): Promise<void> {
   )
 }
 
-/** An owner chooses what a change of wallets needs. */
+/** An owner chooses who must approve a change of wallet. */
 export async function confirmSetting(
   ctx: Context,
   storeId: StoreId,
@@ -146,8 +146,8 @@ export async function confirmSetting(
 }
 
 /**
- * Sets what a change of wallets needs: for an operator, or for an owner with a touch. A key cannot set it, because the
- * setting guards against keys. A waiting change keeps waiting, even if a key is enough from now on.
+ * Sets who must approve a change of wallet. An operator may, or an owner with a touch, but no key: the setting guards
+ * against keys. A waiting change keeps waiting, even if a key is enough from now on.
  */
 export async function setWalletChanges(
   ctx: Context,
@@ -167,7 +167,7 @@ export async function setWalletChanges(
   await appendEvent(tx, newEvent(ctx, storeId, actor, { type: 'store.updated', data }, now))
 }
 
-/** Whole tokens or hundredths: more than any store takes in a day fits. */
+/** Whole tokens or hundredths, with room for more than any store takes in a day. */
 const limitForm = /^(0|[1-9]\d{0,8})(\.\d{1,2})?$/
 
 /** An owner sets how much each manager may refund within 24 hours. */

@@ -52,7 +52,7 @@ export async function registerWallet(
   return wallet
 }
 
-/** This cell's hold on a wallet; "free" if no cell owns it, and it takes a proof or an operator to own it. */
+/** This cell's hold on a wallet; "free" if no cell owns it: owning it then takes a proof or an operator. */
 export async function holdWallet(
   ctx: Context,
   mode: Mode,

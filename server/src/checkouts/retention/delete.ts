@@ -2,9 +2,9 @@ import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import { firstIdAt } from '../../ids.ts'
 
-/** One transaction of a fraction of a second. */
+/** Keeps a transaction to a fraction of a second. */
 const checkoutsPerBatch = 200
-/** At one run per second that is 800 checkouts: as many as a busy deployment ends, and a small load. */
+/** At one run per second, 800 checkouts per second: as many as a busy deployment ends, at a small load. */
 const batchesPerRun = 4
 /** Checkouts that could not be deleted yet are tried again after this time. */
 const passEverySeconds = 3_600
@@ -16,9 +16,9 @@ type Pass = { after: string; notBefore: Date }
 export const firstPass = (): Pass => ({ after: '', notBefore: new Date(0) })
 
 /**
- * Deletes checkouts that ended longer ago than RETENTION_DAYS, with all that belongs to them, a few batches per run. The
- * database decides what may go (`list_over` in migration 0042), and deletes it: no role has the right to delete a payment.
- * What must never count again stays in `kept_credits`, and what was taken in the rollups.
+ * Deletes checkouts that ended longer ago than RETENTION_DAYS, with all that belongs to them, a few batches per run.
+ * The database decides what may go (`list_over` in migration 0042), and deletes it: no role has the right to delete a
+ * payment. `kept_credits` keeps what must never count again, and the rollups keep the takings.
  *
  * Any number of processes may run this at once, and be killed anywhere: each batch is one statement. It skips checkouts
  * that another process holds or that may not be deleted yet, so that they hold up nothing that follows.

@@ -6,16 +6,16 @@ import type { Option } from '../checkout.ts'
 /**
  * What happened in a span of time, so that spans can be added: a quarter hour, a day, a month.
  *
- * A checkout counts twice. Where it was created, as made, and as paid, expired or canceled once it has ended, so that
- * the rest is still open. And where it was paid, with what it brought. Whatever changes later takes back what was
- * counted before: the figures of a span are what the log says of it, not what it once said.
+ * A checkout counts twice. In the span of its creation it counts as made, and later as paid, expired or canceled, so
+ * that the rest is still open. In the span of its payment it counts with its takings. A later change takes back the
+ * earlier count, so that the figures of a span always agree with the log.
  */
 export type Figures = {
   readonly made: number
   readonly paid: number
   readonly expired: number
   readonly canceled: number
-  /** What payments brought, by what they were paid in and what the price was in. The keys are from `takenKey`. */
+  /** Takings, by the token and by the currency of the price. The keys are from `takenKey`. */
   readonly taken: Readonly<Record<string, Taken>>
   /** How long paid checkouts took from their creation, as a histogram: bucket to count. */
   readonly times: Readonly<Record<string, number>>
@@ -84,12 +84,12 @@ function paymentOf(seen: Seen): Pick<Figures, 'taken' | 'times'> {
   }
 }
 
-/** A plain transfer is up to this much more than the price, to be recognised by (decision 0018). */
+/** A plain transfer may exceed the price by this much, so that it is recognised (decision 0018). */
 const tailMax = 9_999n
 
 /**
- * What was received, in the price's currency: the price if all of it was paid, and otherwise the part of it that was.
- * Every token is worth a dollar here, so any option says how much of it the price was.
+ * The amount received, in the price's currency: the price, or the part of it that was paid. Every token is worth a
+ * dollar here, so any option gives the price in tokens.
  */
 function pricedOf({ priceAmount, options, payment }: Seen, received: bigint): bigint {
   const [whole = '', fraction = ''] = priceAmount.split('.')
@@ -118,7 +118,7 @@ function quarterOf(time: Date): Date {
   return new Date(Math.floor(time.getTime() / quarterMs) * quarterMs)
 }
 
-/** `a` + `b`, or `a` − `b` for what no longer holds. What is zero is left out, so that equal figures look equal. */
+/** `a` + `b`, or `a` − `b` for what no longer holds. Zeros are left out, so that equal figures look equal. */
 export function addFigures(a: Figures, b: Figures, sign: 1 | -1 = 1): Figures {
   const times: Record<string, number> = { ...a.times }
   for (const [bucket, count] of Object.entries(b.times)) {
@@ -179,7 +179,7 @@ export function bucketOf(milliseconds: number): number {
   return above === -1 ? bounds.length : above
 }
 
-/** The time that half of them took at most, within its bucket's bounds; null if there is none. */
+/** The median time, within its bucket's bounds; null if nothing was paid. */
 export function medianMs(times: Figures['times']): number | null {
   const counts = Object.entries(times)
     .map(([bucket, count]) => ({ bucket: Number.parseInt(bucket, 10), count }))

@@ -72,8 +72,8 @@ export async function readMade(
 type RawSeen = StoreCheckout | null
 
 /**
- * The changes of status that end a checkout or undo its end, each with the state before it. A version has one event that
- * says its status. A checkout's second version that is PROCESSING was OPEN before, as nearly all are: that changes
+ * The changes of status that end a checkout or undo its end, each with the state before it. Each version has one event
+ * with its status. A second version that is PROCESSING was OPEN before, as in nearly all checkouts: that changes
  * nothing here.
  */
 export async function readChanges(
@@ -236,7 +236,7 @@ export async function readQuarters(
   return rows.map(toRow)
 }
 
-/** What of the store's log is not counted yet. */
+/** The part of the store's log that is not counted yet. */
 export async function readUncounted(db: Reader, storeId: StoreId): Promise<Uncounted> {
   const [row] = await db.query<{ after: string; until: string }>(
     `select coalesce(r.sequence, 0)::text as after, c.last_sequence::text as until

@@ -22,7 +22,7 @@ type Question = {
   readonly option: string
   readonly asks: string
   readonly fallback?: string
-  /** Why not, in words; null if it will do. */
+  /** Why the answer will not do, in words; null if it will. */
   refuse(
     text: string,
     before: Readonly<Record<string, string>>,

@@ -81,7 +81,7 @@ function drawSite(file: string, example: string, host: string): string {
     .replaceAll(example, host)
 }
 
-/** A word of a shell command, whatever is in it. */
+/** Quotes a word for a shell command. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }

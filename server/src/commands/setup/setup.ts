@@ -11,8 +11,8 @@ import { checkMachine } from './checks.ts'
 import { drawFiles } from './files.ts'
 
 /**
- * `setup`: from a few answers to a folder that holds a whole deployment, to be read before it is applied. It changes
- * nothing else and needs no root; install.sh in the folder does. Returns the text to print.
+ * `setup` turns a few answers into a folder that holds a whole deployment, to be read before it is applied. It changes
+ * nothing else and, unlike install.sh in the folder, needs no root. Returns the text to print.
  */
 export async function setupCommand(ctx: Context, options: Options): Promise<string> {
   const folder = resolve(typeof options.out === 'string' ? options.out : 'farthing-setup')

@@ -17,16 +17,16 @@ import { renderUnavailable } from '../page/render.ts'
 import { keepOpened, readOpened } from './cookie.ts'
 import { renderAddressRequest, renderNoAddressRequest } from './render.ts'
 
-/** Each asks every node. */
+/** Each address is checked with every node. */
 const namesPerSecond = 2
-/** A buyer mistypes an address a few times, not every three minutes. */
+/** More than a buyer mistypes. */
 const namesPerHour = 20
 const hourSeconds = 3_600
 
 /**
- * The page behind the link of an address request. The link's token is in its path, so opening it answers with a cookie and leads to a URL
- * without the token, from which no referrer is sent: the token is in no history entry that stays open, no screenshot and
- * no link that is followed from there. Opening changes nothing, because mail programs and chats open links too.
+ * The page behind the link of an address request. The link's token is in its path, so opening it sets a cookie and
+ * redirects to a URL without the token. No referrer is sent, so the token is in no open tab, screenshot or followed
+ * link. Opening changes nothing, because mail programs and chats open links too.
  */
 export function mountAddressRequests(app: FastifyInstance, ctx: Context, path: string): void {
   const { checkoutPageUrl: url, cell } = ctx.config

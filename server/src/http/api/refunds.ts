@@ -21,12 +21,14 @@ const AddressRequest = shape<Wire.AddressRequest>()(
   {
     status: Type.Enum(['OPEN', 'NAMED', 'CONFIRMED', 'EXPIRED'], {
       description:
-        'OPEN: the buyer has not answered. NAMED: a member of the store has to confirm the code that the buyer tells.',
+        'OPEN: the buyer has not answered. NAMED: a member of the store has to confirm the buyer’s code.',
     }),
     expiresAt: timestamp(),
     address: Type.Optional(Type.String({ description: 'What the buyer named.' })),
     code: Type.Optional(
-      Type.String({ description: 'Besides here, only the browser that named the address shows it.' }),
+      Type.String({
+        description: 'The only other place that shows it is the browser that named the address.',
+      }),
     ),
   },
   { description: 'The link with which the buyer names an address. Absent if none was made.' },
@@ -52,7 +54,7 @@ export const Refund = shape<Wire.Refund>()({
   finality: nullable(Type.Enum(['included', 'safe', 'finalized'])),
   failure: nullable(Type.String({ description: 'Why it failed, or why it is not done yet.' })),
   isCanceling: Type.Boolean({
-    description: 'Whether it was canceled, but what was handed out to be signed could still move money.',
+    description: 'Whether it was canceled while a signature for it could still move money.',
   }),
   declared: Type.Optional(
     Type.String({ description: 'What the store says about a payment that cannot be proven.' }),
@@ -86,7 +88,7 @@ export const CreateRefund = shape<Wire.CreateRefund>()({
     Type.String({
       maxLength: 100,
       description:
-        'Whoever signed the payment, which is the default. A key cannot choose anybody else; a member of the store can, in the console.',
+        'The payer who signed, which is the default. A key cannot choose another recipient; a member of the store can, in the console.',
     }),
   ),
   reason: Type.Optional(
@@ -99,7 +101,7 @@ export const CreateRefund = shape<Wire.CreateRefund>()({
     Type.Enum(['signed', 'self-sent'], {
       default: 'signed',
       description:
-        'signed: the wallet that was paid signs, and Farthing sends it. self-sent: the store sends it by itself and names the transaction. It stays as it is.',
+        'signed: the wallet that was paid signs, and Farthing sends it. self-sent: the store sends it by itself and names the transaction. It cannot be changed later.',
     }),
   ),
 })
@@ -214,13 +216,13 @@ function createRoute(): Route {
     isBodyOptional: true,
     requestHeaders: {
       'Idempotency-Key':
-        '1 to 255 visible ASCII characters. A repeat with the same bytes gets the same refund, as it is by then.',
+        '1 to 255 visible ASCII characters. A repeat with the same bytes gets the same refund in its current state.',
     },
     answers: {
       201: {
         description: 'Created, with status REQUESTED.',
         schema: Refund,
-        headers: { Location: 'The URL to read the refund at.' },
+        headers: { Location: 'The URL of the refund.' },
       },
     },
     problems: [
@@ -281,13 +283,13 @@ function readingRoutes(): Route[] {
       operationId: 'cancelRefund',
       summary: 'Cancel a refund that nobody has signed',
       description:
-        'If something was handed out to be signed, a signature may exist: then the refund counts until that can no longer be used, and is CANCELED by itself after that. Canceling it again changes nothing.',
+        'If the refund was prepared, a signature may exist: then the refund counts until that can no longer be used, and is CANCELED after that. Canceling it again changes nothing.',
       scope: 'refunds:write',
       answers: {
         200: { description: 'Canceled.', schema: Refund },
         202: {
           description:
-            'It will be canceled once what was handed out to be signed has expired. No signature is taken for it any more.',
+            'It will be canceled once no signature for it can be used. No signature is accepted for it any more.',
           schema: Refund,
           headers: retryAfter,
         },
@@ -309,9 +311,9 @@ function signingRoutes(ctx: Context, rails: Rails): Route[] {
       method: 'POST',
       path: `${oneRefund}/prepare`,
       operationId: 'prepareRefund',
-      summary: 'Get what the wallet has to sign',
+      summary: 'Get the data that the wallet signs',
       description:
-        'Ask for it when the signer is ready. Asking again gives the same nonce, amount and recipient. From the first time on, the refund counts until that can no longer move money, even if it is canceled.',
+        'Ask for it when the signer is ready. Asking again gives the same nonce, amount and recipient. From the first call on, the refund counts until no signature can move money any more, even if it is canceled.',
       scope: 'refunds:write',
       answers: { 200: { description: 'What to sign.', schema: PreparedRefund } },
       problems: [
@@ -332,7 +334,7 @@ function signingRoutes(ctx: Context, rails: Rails): Route[] {
       method: 'POST',
       path: `${oneRefund}/signature`,
       operationId: 'signRefund',
-      summary: 'Present what the wallet signed',
+      summary: 'Present the wallet’s signature',
       description:
         'The refund is sent from here, at no cost for the store. Waits a few seconds for its outcome. Presenting it again changes nothing.',
       scope: 'refunds:write',
@@ -368,7 +370,7 @@ function otherWayRoutes(rails: Rails): Route[] {
       method: 'POST',
       path: `${oneRefund}/transaction`,
       operationId: 'nameRefundTransaction',
-      summary: 'Say how the store has sent a refund by itself',
+      summary: 'Say how the store has sent a refund itself',
       description:
         'For refunds whose way is self-sent. A transaction proves the refund once it is final: a transfer of exactly this amount of the same token to the recipient, from a wallet that the store has proven. A reference is recorded as the store’s word, for good.',
       scope: 'refunds:write',
@@ -396,9 +398,9 @@ function otherWayRoutes(rails: Rails): Route[] {
       method: 'POST',
       path: `${oneRefund}/address-request`,
       operationId: 'createAddressRequest',
-      summary: 'Make a link at which the buyer names an address',
+      summary: 'Make a link for the buyer to name an address',
       description:
-        'For payments whose sender may be an exchange. A member of the store confirms the address in the console. Another link replaces the one before and what was named with it.',
+        'For payments whose sender may be an exchange. A member of the store confirms the address in the console. A new link replaces the previous one and the address named with it.',
       scope: 'refunds:write',
       answers: { 201: { description: 'The link.', schema: AddressRequestLink } },
       problems: ['not_found', 'address_request_closed'],

@@ -30,7 +30,7 @@ export function touchOf(fields: Fields): unknown {
 /** The longest name of a person or a passkey, in bytes. */
 const nameBytesMax = 100
 
-/** A form that was sent, and the language to say in what is wrong with it. */
+/** A submitted form, and the language for its mistakes. */
 type Form = { readonly field: (name: string) => string; readonly texts: Texts }
 
 /** A name as people may write it. `label` is what the form calls it. */

@@ -56,7 +56,7 @@ export function renderField(label: Text, name: string, attributes: Attributes = 
   }</label>`
 }
 
-/** One of several ways, with what it means. */
+/** One of several choices, with its meaning. */
 export function renderChoice(
   name: string,
   value: string,
@@ -119,7 +119,7 @@ export function renderChip(text: Text, tone: Tone = ''): Html {
   return html`<span class="chip${tone !== '' && ` ${tone}`}">${text}</span>`
 }
 
-/** Why something was refused, above what it was about. */
+/** Why something was refused, shown above it. */
 export function renderAlert(text: Text | null): Html | null {
   return text === null ? null : html`<p class="note" role="alert">${text}</p>`
 }
@@ -155,8 +155,8 @@ export function renderTransaction(caip2: string, transaction: string): Html {
 type Line = { readonly method?: string; readonly path: string; readonly body?: unknown }
 
 /**
- * The request that shows or does the same as this screen, ready to be copied into a terminal. A name tells several of
- * one screen apart.
+ * The request that shows or does the same as this screen, ready to be copied into a terminal. A name distinguishes
+ * several lines on one screen.
  */
 export function renderApiLine({ ctx, texts }: Page, { method = 'GET', path, body }: Line, name = ''): Html {
   const how = method === 'GET' ? '' : ` -X ${method}`

@@ -10,7 +10,7 @@ export type DocsPage = {
   readonly title: string
   readonly about: string
   readonly headings: readonly Heading[]
-  /** Renders its body: when it is first asked for, because most pages never are. */
+  /** Renders its body on first request, because most pages are never requested. */
   readonly render: () => Html
   /** The Markdown it was rendered from; null if it is generated. */
   readonly source: string | null

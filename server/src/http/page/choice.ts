@@ -3,9 +3,8 @@ import { type CheckoutView, isPayable, type ReservedTransfer } from '../../check
 import type { Language, Notice } from './languages/language.ts'
 
 /**
- * A buyer chooses once how to pay, and where a checkout can be paid on several networks, on which. The page's URL holds
- * the choice, so that it works without the script and survives a reload. In every way the page is about one amount and
- * one address.
+ * A buyer chooses once how to pay and, if there are several networks, on which. The page's URL holds the choice, so
+ * that it works without the script and survives a reload. Each way shows one amount and one address.
  */
 export const ways = ['wallet', 'phone', 'send'] as const
 export type Way = (typeof ways)[number]
@@ -32,7 +31,7 @@ export type Choice = {
   readonly transfer: ReservedTransfer | null
 }
 
-/** A transfer that was reserved is the way chosen before, unless the URL says otherwise. */
+/** A reserved transfer counts as the chosen way, unless the URL names another. */
 export function chooseWay({ checkout, transfers }: CheckoutView, asked: Asked): Choice | null {
   const way = asked.way ?? (asked.notice !== null || transfers.length > 0 ? 'send' : 'wallet')
   const place = asked.place ?? 0

@@ -36,9 +36,9 @@ export type Rendered = {
 }
 
 /**
- * The whole payment page, in any state of the checkout. It is correct without the script, which fetches it again when
- * something has changed and replaces `main`: each state is rendered in one place, and the tab keeps its scroll position, an
- * open wallet prompt and what was typed. The style is inlined, which saves a round trip before the first paint.
+ * The whole payment page, in any state of the checkout. It is correct without the script. When something has changed,
+ * the script fetches it again and replaces `main`, so each state is rendered in one place, and the tab keeps its scroll
+ * position, wallet prompt and typed text. The style is inlined, which saves a round trip before the first paint.
  */
 export function renderPage(ctx: Context, place: PageHost, { view, accepts, asked, now }: Rendered): Document {
   const { language } = asked

@@ -31,7 +31,7 @@ export type Concern = {
     readonly storeId: string | null
     readonly isMatch: boolean
     /**
-     * Whether another sender was first, and it went to a wallet that is also paid outside Farthing, or was sent before it
+     * Whether somebody else sent it first, and either its wallet is also paid outside Farthing or it was sent before it
      * was presented here. It may have paid for something else, so it does not pay its checkout, and the store decides.
      */
     readonly isForeign?: boolean
@@ -219,8 +219,8 @@ export const isKept = (i: string) => `exists (select 1 from kept_credits x where
 export const erasedPosition = 1_000_000
 
 /**
- * SQL: a new log index for the credit `k` outside of what a block can have, so that its place is free for what is really
- * there. Takes part in a window over all credits that the statement moves.
+ * SQL: a log index for the credit `k` that no block can have, so that its place is free for the real transfer. It is a
+ * window function over all credits that the statement moves.
  */
 export function placeOutside(k: string): string {
   return `(select least(0, min(o.log_index)) from credits o where o.network = ${k}.network and o.block_hash = ${k}.block_hash)

@@ -19,11 +19,11 @@ export function reportForeign(
 ): void {
   ctx.log.error(
     { network: idOfNetwork(network), ...found },
-    'a transaction that is not ours used a settler’s nonce, so somebody else has its key: nothing more is sent from it, and its payments go on by other settlers; run doctor',
+    'a transaction that is not ours used a settler’s nonce, so somebody else has its key: the settler sends nothing more, and other settlers send its payments; run doctor',
   )
 }
 
-/** An ordinary payment is sent at most twice. Sends of settlers that were stopped since may never be mined. */
+/** An ordinary payment is sent at most twice. Sends by a settler that was stopped since may never be mined. */
 export const sendsMax = 4
 
 /** Records a nonce that somebody else used, and stops its settler. True if it was not stopped before. */
@@ -46,9 +46,9 @@ export async function noteForeign(
 }
 
 /**
- * Authorizations that stopped settlers sent, and no other settler has sent since, in transactions that are not mined or
- * whose nonce a foreign one used. Such a transaction may still be mined; the authorization's own nonce then lets only one
- * of the two move money.
+ * Authorizations that a stopped settler sent and no other settler has sent since. Their transaction is not mined, or a
+ * foreign one used its nonce. It may still be mined: the authorization's own nonce then lets only one of the two move
+ * money.
  */
 export async function listStranded(
   db: Database,

@@ -52,13 +52,13 @@ export async function pasteTransaction(
 export type PasteOutcome = 'looking' | 'applied' | 'hinted' | 'not_found'
 
 /**
- * Queues a transaction to be looked up for a checkout on each of its networks. False if too many were pasted for it. One
- * that was not found is looked up again only if the last lookup was a while ago.
+ * Queues a transaction to be looked up for a checkout on each of its networks. False if too many were pasted for it.
+ * One that was not found is looked up again only if the last lookup was a while ago.
  *
- * If too many of the store's are being looked up, some are put off: `looked_at` is set to the end of their patience, when
- * the last lookup is due. They stay `looking`, because strangers can paste made-up hashes, and that must not make another
- * buyer's page ask for a second payment. Each checkout's newest are kept first, then the newest of all, so that a few
- * checkouts with many hashes put off their own.
+ * If too many of the store's are being looked up, some are put off: `looked_at` is set to the end of `patienceMinutes`,
+ * when the last lookup is due. They stay `looking`, because strangers can paste made-up hashes, and that must not make
+ * another buyer's page ask for a second payment. Each checkout's newest are kept first, then the newest of all, so that
+ * a few checkouts with many hashes put off their own.
  */
 export async function insertPasted(
   db: Database,
@@ -128,8 +128,8 @@ export type Pasted = { readonly checkoutId: string; readonly hash: Hex; readonly
 
 /**
  * Pasted transactions that are due for a lookup, least recently looked up first. Each is looked up again after as long
- * as it has been looked for already, at least `againSeconds`, and once more when the patience ends: about a dozen times
- * in half an hour.
+ * as it has been looked for already, at least `againSeconds`, and once more when `patienceMinutes` end: about a dozen
+ * times in all.
  */
 export async function listPasted(
   db: Database,

@@ -21,7 +21,7 @@ const oneCheckout = '/checkouts/:checkoutId'
 const reading = 'payments:read'
 /** A checkout has a handful; this many only after many reorganisations or notes. */
 const eventsMax = 100
-/** More than a handful come for no checkout. */
+/** Hardly any checkout gets more payments than this. */
 const remaindersMax = 5
 
 /** One payment: a checkout with all that came for it, or money without a checkout. */
@@ -84,7 +84,7 @@ export function mountPayment({ get, post }: StoreRoutes, _ctx: Context): void {
   )
 }
 
-/** What can be refunded of each payment. */
+/** How much of each payment can be refunded. */
 async function readRemainders(
   screen: Screen,
   credits: readonly CreditRow[],

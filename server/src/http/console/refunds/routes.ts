@@ -30,7 +30,7 @@ const reading = 'refunds:read'
 const writing = 'refunds:write'
 const rowsPerPage = 50
 
-/** Money that goes back: the list, one refund with what to do next, and making one. */
+/** Refunds: the list, one refund with its next step, and creating one. */
 export function mountRefunds(store: StoreRoutes, ctx: Context): void {
   const rails = openRails(ctx)
 
@@ -57,8 +57,8 @@ export function mountRefunds(store: StoreRoutes, ctx: Context): void {
 }
 
 /**
- * What a store does about a refund without its wallet. Naming the recipient takes a touch, and so does declaring a payment
- * that cannot be checked.
+ * A store's actions on a refund that need no wallet. Naming the recipient takes a touch, and so does declaring a
+ * payment that cannot be checked.
  */
 function mountActs({ post }: StoreRoutes, ctx: Context, rails: Rails): void {
   const on = (act: string, work: (screen: Screen, id: string) => Promise<unknown>) =>
@@ -124,15 +124,15 @@ function mountActs({ post }: StoreRoutes, ctx: Context, rails: Rails): void {
 }
 
 /**
- * For the script: hands out what the wallet signs, and takes its signature. Neither takes a touch, because nothing moves
- * without the wallet's key, and only to the refund's recipient.
+ * For the script: hands out the data to sign, and takes the signature. Neither needs a touch: money moves only with the
+ * wallet's key, and only to the refund's recipient.
  */
 function mountSigning({ post }: StoreRoutes, _ctx: Context, rails: Rails): void {
   const on = (act: string, work: (screen: Screen, id: string) => Promise<unknown>) =>
     post(`${path}/:refundId/${act}`, writing, (screen) => {
       return inWords(screen.texts.refunds.problems, async () => {
         const id = idOf(screen)
-        // Asks again whether the member may: a role that was taken away counts at once.
+        // Checks the right again: a role that was taken away counts at once.
         await screen.act(async () => {})
         return await work(screen, id)
       })
@@ -168,7 +168,7 @@ async function requireVouching(screen: Screen, { ctx, actor, role }: Acting, id:
     throw new Refusal('role', { detail: screen.texts.refunds.notTheirs })
 }
 
-/** Shows the refund as it has become, or with the reason why nothing changed. */
+/** Shows the changed refund, or the reason why nothing changed. */
 async function answer(
   screen: Screen,
   work: (screen: Screen, id: string) => Promise<unknown>,

@@ -7,7 +7,7 @@ import type { Screen } from '../screen.ts'
 
 export type Team = {
   readonly members: readonly StoreMember[]
-  /** Those that were not used yet; owners see them. */
+  /** Unused invitations; owners see them. */
   readonly invitations: readonly Invitation[]
   /** What each manager may refund within 24 hours. */
   readonly limit: string
