@@ -41,9 +41,9 @@ test('an empty Home leads to the wallet, then to the first checkout, and shows i
   const { id } = await store.create({ priceAmount: '12.50' })
   await store.call('POST', `/api/v1/checkouts/${id}/cancel`)
   await assignWaitingSequences(ctx)
-  assert.match(texts(await read()), /Of 1 made in this time .*Canceled 1 · 100%/)
+  assert.match(texts(await read()), /Of 1 made in this period .*Canceled 1 · 100%/)
   while (await countRollups(ctx));
-  assert.match(texts(await read()), /Of 1 made in this time .*Canceled 1 · 100%/)
+  assert.match(texts(await read()), /Of 1 made in this period .*Canceled 1 · 100%/)
 })
 
 test('Home says what was taken, compared with the time before, in the store’s currency and both languages', async () => {
