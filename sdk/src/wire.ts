@@ -334,21 +334,12 @@ export type Actor = {
 /** A person or program that acts for the store, as it appears in events. */
 export type Member = { id: string; name: string; role: 'owner' | 'manager' | 'developer' | 'viewer' }
 
-export type EventObject =
-  | { checkout: StoreCheckout }
-  | { checkout: StoreCheckout | null; payment: Payment }
-  | { refund: Refund }
-  | { wallet: Wallet }
-  | { key: ApiKey }
-  | { store: Store }
-  | { member: Member }
-  | { webhookEndpoint: WebhookEndpoint }
-  | { webhookEndpoint: WebhookEndpoint; eventId: string }
+/** The types that begin with this word. */
+type TypesOf<Noun extends string> = Extract<EventType, `${Noun}.${string}`>
 
-/** One entry of a store's event log. */
-export type Event = {
+type EventOf<Type extends EventType, Data> = {
   id: string
-  type: EventType
+  type: Type
   /** 1, 2, 3 … per store, without gaps. */
   sequence: number
   createdAt: string
@@ -357,8 +348,24 @@ export type Event = {
   checkoutVersion: number | null
   /** Who caused it; null for what payers, the chain or time caused. */
   actor: Actor | null
-  data: EventObject
+  /** The object that changed, as it was right after the change. */
+  data: Data
 }
+
+/** One entry of a store's event log. Its `type` says what is in `data`. */
+export type Event =
+  | EventOf<TypesOf<'checkout'>, { checkout: StoreCheckout }>
+  | EventOf<TypesOf<'payment'>, { checkout: StoreCheckout | null; payment: Payment }>
+  | EventOf<TypesOf<'refund'>, { refund: Refund }>
+  | EventOf<TypesOf<'wallet'>, { wallet: Wallet }>
+  | EventOf<TypesOf<'key'>, { key: ApiKey }>
+  | EventOf<TypesOf<'store'>, { store: Store }>
+  | EventOf<TypesOf<'member'>, { member: Member }>
+  | EventOf<
+      Exclude<TypesOf<'webhook_endpoint'>, 'webhook_endpoint.undelivered'>,
+      { webhookEndpoint: WebhookEndpoint }
+    >
+  | EventOf<'webhook_endpoint.undelivered', { webhookEndpoint: WebhookEndpoint; eventId: string }>
 
 /** A page of a list. `nextCursor` is null on the last page. */
 export type Page<Item> = { data: Item[]; nextCursor: string | null }

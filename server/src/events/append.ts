@@ -1,4 +1,4 @@
-import type { Actor, EventObject, EventType } from '@farthing/sdk'
+import type { Actor, Event, EventType } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import { type CheckoutId, newId, type StoreId } from '../ids.ts'
@@ -8,7 +8,7 @@ export function newEvent(
   ctx: Context,
   storeId: StoreId,
   actor: Actor | null,
-  { checkout = null, ...told }: Pick<NewEvent, 'type' | 'data'> & Partial<Pick<NewEvent, 'checkout'>>,
+  { checkout = null, ...told }: Told & Partial<Pick<NewEvent, 'checkout'>>,
   now: Date,
 ): NewEvent {
   const eventId = newId('evt', ctx.config.cell, now)
@@ -61,6 +61,9 @@ function usedUp(now: Date): Problem {
   )
 }
 
+/** A type of event, and what an event of this type holds. */
+type Told<One = Event> = One extends Event ? Pick<One, 'type' | 'data'> : never
+
 /** An event about to be written. */
 type NewEvent = {
   readonly event_id: string
@@ -70,7 +73,7 @@ type NewEvent = {
   readonly type: EventType
   /** The checkout that it concerns, with its version at that time. */
   readonly checkout: { readonly id: CheckoutId; readonly version: number } | null
-  readonly data: EventObject
+  readonly data: Event['data']
   readonly created_at: Date
 }
 

@@ -85,7 +85,7 @@ export function sequenceOf(cursor: string): bigint {
 
 /** The event as the API and webhooks send it. */
 export function eventToWire(row: EventRow): Event {
-  return {
+  const event = {
     id: row.id,
     type: row.type,
     sequence: Number.parseInt(row.sequence, 10),
@@ -95,6 +95,8 @@ export function eventToWire(row: EventRow): Event {
     actor: row.actor,
     data: row.data,
   }
+  // What an event holds goes with its type: `newEvent` takes nothing else.
+  return event as Event
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Actor, EventObject, EventType } from '@farthing/sdk'
+import type { Actor, Event, EventType } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, EventId, StoreId } from '../ids.ts'
 
@@ -11,7 +11,7 @@ export type EventRow = {
   checkout_id: CheckoutId | null
   checkout_version: number | null
   actor: Actor | null
-  data: EventObject
+  data: Event['data']
   created_at: Date
 }
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import type { Actor, EventType, RefundWay } from '@farthing/sdk'
+import type { Actor, RefundWay } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import type { RefundId, StoreId } from '../ids.ts'
 import { type Findings, nothingFound, readFindings } from './findings.ts'
-import { evaluateRefund, eventOf, isCounted, type Refund, toWire } from './refund.ts'
+import { evaluateRefund, eventOf, isCounted, type Refund, type RefundEvent, toWire } from './refund.ts'
 import { type RefundRow, refundColumns, toRefund } from './rows.ts'
 
 /**
@@ -152,7 +152,7 @@ async function announce(
   ctx: Context,
   tx: Transaction,
   refund: Refund,
-  event: EventType,
+  event: RefundEvent,
   { actor, now }: Pick<ChangedBy, 'actor' | 'now'>,
 ): Promise<void> {
   await appendEvent(

@@ -67,9 +67,11 @@ export const refundsPerPaymentMax = 100
 /** The most signed refunds that one payment can have. */
 export const slotsPerPayment = 5
 
+export type RefundEvent = Extract<EventType, `refund.${string}`>
+
 /** Every allowed change of status, with the event it creates, or null for none. */
 export const arrows: {
-  readonly [From in RefundStatus]: { readonly [To in RefundStatus]?: EventType | null }
+  readonly [From in RefundStatus]: { readonly [To in RefundStatus]?: RefundEvent | null }
 } = {
   REQUESTED: {
     SIGNED: null,
@@ -101,7 +103,7 @@ export const arrows: {
 }
 
 /** The event that a change of status creates. A change that is not in `arrows` is a bug. */
-export function eventOf(from: RefundStatus, to: RefundStatus): EventType | null {
+export function eventOf(from: RefundStatus, to: RefundStatus): RefundEvent | null {
   const event = arrows[from][to]
   assert(event !== undefined, `a refund cannot go from ${from} to ${to}`)
   return event

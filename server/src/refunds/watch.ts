@@ -1,11 +1,10 @@
-import type { EventType } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { refundOutcomes } from '../metrics.ts'
 import { networks } from '../networks.ts'
 import { changeRefund, isOutdated } from './change.ts'
 import { listWatched } from './findings.ts'
-import { eventOf, type Refund } from './refund.ts'
+import { eventOf, type Refund, type RefundEvent } from './refund.ts'
 import { lockRefund } from './rows.ts'
 
 const watchedPerRun = 500
@@ -41,7 +40,7 @@ async function update(ctx: Context, { storeId, id }: Refund): Promise<void> {
 }
 
 /** Logs and counts a change once it is committed. */
-function report(ctx: Context, refund: Refund, event: EventType | null): void {
+function report(ctx: Context, refund: Refund, event: RefundEvent | null): void {
   const { id, paymentId, status, transaction, failure } = refund
   const network = networks.find(({ caip2 }) => caip2 === refund.network)?.id ?? refund.network
   const fields = { refundId: id, paymentId, network, status, txHash: transaction }

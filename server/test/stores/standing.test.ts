@@ -41,9 +41,9 @@ test('a suspended store creates no checkouts, not even by a process that knew it
   assert.equal((await create(seller, 'key-1')).body, stored.body, 'a repeated request gets its first answer')
   await untilTold(seller, 'store.suspended')
   const event = (await seller.events()).at(-1) ?? assert.fail()
-  assert.equal(event.type, 'store.suspended')
+  assert(event.type === 'store.suspended')
   assert.deepEqual(event.actor, operator)
-  const { store } = event.data as { store: Store }
+  const { store } = event.data
   assert.deepEqual([store.standing, store.suspendedReason], ['suspended', suspend.reason])
 
   assert.equal((await decide(seller.store.id, suspend)).isChanged, false)

@@ -1,17 +1,17 @@
 import type * as Wire from '@farthing/sdk'
 import type { FastifyRequest } from 'fastify'
-import Type, { type Static } from 'typebox'
+import Type, { type Static, type TSchema } from 'typebox'
 import { readEvents, sequenceOf } from '../../events/read.ts'
 import type { EventWaits } from '../../events/wait.ts'
 import type { Authenticator } from '../../stores/authenticate.ts'
 import { answer, limitDefault, type Route } from '../route.ts'
 import { StoreCheckout } from './checkouts.ts'
 import { streamEvents } from './event-stream.ts'
-import { eventType, eventTypes } from './event-types.ts'
+import { eventTypes } from './event-types.ts'
 import { ApiKey } from './keys.ts'
 import { Payment } from './payments.ts'
 import { Refund } from './refunds.ts'
-import { Actor, limit, nullable, object, shape, timestamp } from './shapes.ts'
+import { Actor, limit, nullable, object, of, shape, timestamp } from './shapes.ts'
 import { Store } from './store.ts'
 import { Wallet } from './wallets.ts'
 import { WebhookEndpoint } from './webhooks.ts'
@@ -22,26 +22,48 @@ const Member = shape<Wire.Member>()({
   role: Type.Enum(['owner', 'manager', 'developer', 'viewer']),
 })
 
-export const Event = shape<Wire.Event>()({
-  id: Type.String({ description: 'Begins with evt_.' }),
-  type: eventType(),
-  sequence: Type.Integer({ description: '1, 2, 3 … per store, without gaps.' }),
-  createdAt: timestamp(),
-  checkoutId: nullable(Type.String()),
-  checkoutVersion: nullable(Type.Integer({ description: 'Counts the changes to that checkout.' })),
-  actor: nullable(Actor),
-  data: Type.Union([
-    object({ checkout: StoreCheckout }),
-    object({ checkout: nullable(StoreCheckout), payment: Payment }),
-    object({ refund: Refund }),
-    object({ wallet: Wallet }),
-    object({ key: ApiKey }),
-    object({ store: Store }),
-    object({ member: Member }),
-    object({ webhookEndpoint: WebhookEndpoint }),
-    object({ webhookEndpoint: WebhookEndpoint, eventId: Type.String() }),
-  ]),
-})
+type TypesOf<Noun extends string> = Extract<Wire.EventType, `${Noun}.${string}`>
+
+/** The types that begin with this word. */
+function typesOf<Noun extends string>(noun: Noun): TypesOf<Noun>[] {
+  return eventTypes.filter((type): type is TypesOf<Noun> => type.startsWith(`${noun}.`))
+}
+
+/** An event of these types, and what it is about. */
+function eventOf<Types extends Wire.EventType, Data extends TSchema>(types: Types[], data: Data) {
+  return object({
+    id: Type.String({ description: 'Begins with evt_.' }),
+    type: Type.Enum(types),
+    sequence: Type.Integer({ description: '1, 2, 3 … per store, without gaps.' }),
+    createdAt: timestamp(),
+    checkoutId: nullable(Type.String()),
+    checkoutVersion: nullable(Type.Integer({ description: 'Counts the changes to that checkout.' })),
+    actor: nullable(Actor),
+    data,
+  })
+}
+
+const undelivered = 'webhook_endpoint.undelivered'
+
+export const Event = of<Wire.Event>()(
+  Type.Union(
+    [
+      eventOf(typesOf('checkout'), object({ checkout: StoreCheckout })),
+      eventOf(typesOf('payment'), object({ checkout: nullable(StoreCheckout), payment: Payment })),
+      eventOf(typesOf('refund'), object({ refund: Refund })),
+      eventOf(typesOf('wallet'), object({ wallet: Wallet })),
+      eventOf(typesOf('key'), object({ key: ApiKey })),
+      eventOf(typesOf('store'), object({ store: Store })),
+      eventOf(typesOf('member'), object({ member: Member })),
+      eventOf(
+        typesOf('webhook_endpoint').filter((type) => type !== undelivered),
+        object({ webhookEndpoint: WebhookEndpoint }),
+      ),
+      eventOf([undelivered], object({ webhookEndpoint: WebhookEndpoint, eventId: Type.String() })),
+    ],
+    { description: 'The type says what data is about.' },
+  ),
+)
 
 const EventPage = shape<Wire.EventPage>()({
   data: Type.Array(Event),
