@@ -7,7 +7,7 @@ import { openCreateCheckout } from '../checkouts/create.ts'
 import type { PayEngine } from '../checkouts/pay.ts'
 import { openPayViews } from '../checkouts/pay-view.ts'
 import type { Context } from '../context.ts'
-import { openEventWaits } from '../events/wait.ts'
+import { type EventWaits, openEventWaits } from '../events/wait.ts'
 import { openBudgets, openPlaces } from '../payments/limits.ts'
 import { openRails } from '../payments/rails.ts'
 import { type Issuer, openIssuer } from '../payments/receipts.ts'
@@ -17,10 +17,15 @@ import { Problem } from '../problems.ts'
 import { type Authenticator, actWithKey, type Caller, openAuthenticator } from '../stores/authenticate.ts'
 import { isInside, mayDo } from '../stores/scopes.ts'
 import { mountAddressRequests } from './address-requests/mount.ts'
+import { checkoutRoutes } from './api/checkouts.ts'
 import { eventRoutes } from './api/events.ts'
+import { keyRoutes } from './api/keys.ts'
 import { publicRoutes } from './api/networks.ts'
 import { pagePathOf, payRoutes } from './api/pay.ts'
-import { keyedRoutes } from './api/routes.ts'
+import { paymentRoutes } from './api/payments.ts'
+import { refundRoutes } from './api/refunds.ts'
+import { storeRoutes } from './api/store.ts'
+import { walletRoutes } from './api/wallets.ts'
 import { webhookRoutes } from './api/webhooks.ts'
 import { parseBody } from './body.ts'
 import { mountForms, mountPrepare } from './buyer/forms.ts'
@@ -49,15 +54,9 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   const waits = openEventWaits(ctx)
   // Release clients that wait for events first, so that they don't delay the stop.
   app.addHook('preClose', async () => waits.close())
-  const store = [
-    ...keyedRoutes(ctx, openCreateCheckout(ctx, authenticator)),
-    ...eventRoutes(waits, authenticator),
-    ...webhookRoutes(),
-    ...publicRoutes(),
-  ]
   const engine = openPayEngine(ctx)
   app.addHook('onClose', async () => engine.outcomes.close())
-  const pay = payRoutes(ctx, engine)
+  const { store, pay } = listRoutes(ctx, engine, authenticator, waits)
   const routes = [...store, ...pay]
   app.setNotFoundHandler((request) => refuseUnknown(routes, request))
   mountCellCheck(app, ctx)
@@ -106,6 +105,30 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
     return reply.code(ready ? 200 : 503).send(ready ? 'ready\n' : 'not ready\n')
   })
   return app
+}
+
+/**
+ * The API. Every operation of `store` acts for the store whose key was sent, and sees nothing of any other; those of `pay`
+ * are the payer's.
+ */
+export function listRoutes(
+  ctx: Context,
+  engine: PayEngine,
+  authenticator: Authenticator,
+  waits: EventWaits,
+): { readonly store: readonly Route[]; readonly pay: readonly Route[] } {
+  const store = [
+    ...checkoutRoutes(openCreateCheckout(ctx, authenticator)),
+    ...paymentRoutes(ctx),
+    ...refundRoutes(ctx, engine.rails),
+    ...storeRoutes(engine.rails),
+    ...walletRoutes(),
+    ...keyRoutes(),
+    ...eventRoutes(waits, authenticator),
+    ...webhookRoutes(),
+    ...publicRoutes(),
+  ]
+  return { store, pay: payRoutes(ctx, engine) }
 }
 
 function openPayEngine(ctx: Context): PayEngine {

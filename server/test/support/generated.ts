@@ -5,11 +5,7 @@ import { readConfig } from '../../src/config/read.ts'
 import type { Context } from '../../src/context.ts'
 import { openDatabase } from '../../src/database/db.ts'
 import { openEventWaits } from '../../src/events/wait.ts'
-import { eventRoutes } from '../../src/http/api/events.ts'
-import { publicRoutes } from '../../src/http/api/networks.ts'
-import { payRoutes } from '../../src/http/api/pay.ts'
-import { keyedRoutes } from '../../src/http/api/routes.ts'
-import { webhookRoutes } from '../../src/http/api/webhooks.ts'
+import { listRoutes } from '../../src/http/app.ts'
 import { describeApi } from '../../src/http/reference/openapi.ts'
 import { openLog } from '../../src/log.ts'
 import { openMetrics } from '../../src/metrics.ts'
@@ -40,13 +36,6 @@ export function generateOpenApi(): string {
   // Routes are described, never called, and the database is not opened before its first use.
   const db = openDatabase({ url: config.databaseUrl, connections: 4, name: 'describe' })
   const ctx: Context = { config, db, log: openLog('silent'), metrics: openMetrics(), now: () => new Date() }
-  const unused = () => Promise.reject(new Error('described, not called'))
-  const routes = [
-    ...keyedRoutes(ctx, unused),
-    ...eventRoutes(openEventWaits(ctx), openAuthenticator(ctx)),
-    ...webhookRoutes(),
-    ...publicRoutes(),
-    ...payRoutes(ctx, {} as PayEngine),
-  ]
-  return `${JSON.stringify(describeApi(routes, config.baseUrl), null, 2)}\n`
+  const { store, pay } = listRoutes(ctx, {} as PayEngine, openAuthenticator(ctx), openEventWaits(ctx))
+  return `${JSON.stringify(describeApi([...store, ...pay], config.baseUrl), null, 2)}\n`
 }

@@ -10,6 +10,7 @@ import type { Health } from '../operations.ts'
 import { mountAssets, openAssets } from '../page/assets.ts'
 import { html } from '../page/html.ts'
 import { noteProblem, openServer } from '../server.ts'
+import { openShares } from '../shares.ts'
 import { mountCellCheck } from '../wrong-cell.ts'
 import { mountAccount } from './account/routes.ts'
 import { mountActivity } from './activity/routes.ts'
@@ -26,12 +27,11 @@ import { mountPayment } from './payment/routes.ts'
 import { mountPayments } from './payments/routes.ts'
 import { mountRefunds } from './refunds/routes.ts'
 import { storeRoutes } from './screen.ts'
-import { openConsoleShares } from './shares.ts'
 import { mountSignIn } from './sign-in/routes.ts'
 import { mountStart } from './start/routes.ts'
 import { mountTeam } from './team/routes.ts'
 import { type ConsoleLanguage, languageOf } from './texts/choose.ts'
-import { meetVisitor, readToken, refuseCrossSite } from './visitor.ts'
+import { enterStore, meetVisitor, readToken, refuseCrossSite } from './visitor.ts'
 import { mountWallets } from './wallets/routes.ts'
 
 /** A passkey's answer is about 1 KiB, a new passkey with its statement up to 3. */
@@ -208,4 +208,58 @@ function describe(ctx: Context, error: unknown, request: FastifyRequest, texts: 
   const text = code in texts.problems ? texts.problems[code as keyof typeof texts.problems] : internal
   const retry = headers['retry-after']
   return { status, text, headers: retry === undefined ? null : { 'retry-after': retry } }
+}
+
+/**
+ * Requests of one member, and of all members of one store, that are handled at once. A member cannot use all places of a
+ * store, and a store uses fewer than half of the connections that transactions have by default.
+ */
+const memberAtOnce = 2
+const storeAtOnce = 3
+/** More than a person with many tabs waits for. Requests wait for their store only after their member's turn has come. */
+const memberWaitingMax = 20
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set while the request is handled. */
+    leaveQueue: (() => void) | null
+  }
+}
+
+/**
+ * What the members of a store may ask for together, and each member in all their stores: as many requests per second as
+ * one address may, wherever they come from, and few at once. Routes that need no session have the limit of the address.
+ */
+function openConsoleShares(ctx: Context) {
+  const shares = openShares(ctx, 'console')
+  const { addressRequestsPerSecond: perSecond } = ctx.config
+  const takeOfMember = shares.openRequests(perSecond, 'one member')
+  const takeOfStore = shares.openRequests(perSecond, 'the members of one store')
+  const members = shares.openFairQueue('member', memberAtOnce, memberWaitingMax)
+  const stores = shares.openFairQueue('store', storeAtOnce, Number.POSITIVE_INFINITY)
+
+  return {
+    admit(request: FastifyRequest): void {
+      const { session } = request.visitor
+      if (session && !request.routeOptions.config.isOpen) takeOfMember(session.member.id)
+      enterStore(request)
+      if (request.visitor.store) takeOfStore(request.visitor.store.storeId)
+    },
+    async inQueue(request: FastifyRequest, work: () => Promise<unknown>): Promise<unknown> {
+      const { session, store } = request.visitor
+      // The handler of HEAD is that of GET, with its place.
+      if (!session || request.leaveQueue || request.routeOptions.config.isOpen) return await work()
+      return await members.take(session.member.id, async (endMember) => {
+        request.leaveQueue = endMember
+        if (!store) return await work()
+        return await stores.take(store.storeId, async (endStore) => {
+          request.leaveQueue = () => {
+            endStore()
+            endMember()
+          }
+          return await work()
+        })
+      })
+    },
+  }
 }

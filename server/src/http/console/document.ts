@@ -3,8 +3,8 @@ import type { Context } from '../../context.ts'
 import { countUndecided } from '../../payments/credits/store-payments.ts'
 import { sendCompressed } from '../page/accept.ts'
 import { openAssets } from '../page/assets.ts'
+import { contentPolicy } from '../page/document.ts'
 import { type Html, html } from '../page/html.ts'
-import { contentPolicy } from '../page/policy.ts'
 import type { ScreenId } from './frame/screens.ts'
 import {
   countMax,

@@ -3,7 +3,7 @@ import { type Html, html } from '../page/html.ts'
 import { problemsOf } from '../reference/openapi.ts'
 import type { Route } from '../route.ts'
 import type { DocsPage } from './chapters.ts'
-import { renderCode } from './code.ts'
+import { renderCode } from './markdown.ts'
 
 const codes = Object.keys(problems) as ProblemCode[]
 

@@ -5,8 +5,7 @@ import { Problem } from '../../problems.ts'
 import { addressBucket, openLimiter } from '../limits.ts'
 import { prefersPage } from '../page/accept.ts'
 import type { Route } from '../route.ts'
-import { pageHeaders, script } from './assets.ts'
-import { renderLanding } from './landing.ts'
+import { pageHeaders, renderLanding, script } from './pages.ts'
 import type { Ready, Site } from './site.ts'
 
 /** How long a reader may see an old page after an upgrade. */

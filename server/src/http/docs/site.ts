@@ -4,8 +4,7 @@ import { makeReference } from '../reference/page.ts'
 import type { Route } from '../route.ts'
 import { arrangeChapters, type Chapter, type DocsPage, listPictures } from './chapters.ts'
 import { makeErrorPages } from './errors.ts'
-import { renderLayout, sourceUrl } from './layout.ts'
-import { makeNotFoundPage, makeSearchPage } from './pages.ts'
+import { makeNotFoundPage, makeSearchPage, renderLayout, sourceUrl } from './pages.ts'
 import { openSearch, queryLengthMax } from './search.ts'
 
 export type Site = ReturnType<typeof makeSite>

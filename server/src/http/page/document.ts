@@ -1,9 +1,8 @@
+import { createHash } from 'node:crypto'
 import type { Assets } from './assets.ts'
-import { inkOn } from './contrast.ts'
 import { type Html, html } from './html.ts'
 import { languages } from './languages/choose.ts'
 import type { Language } from './languages/language.ts'
-import { contentPolicy, stillPolicy } from './policy.ts'
 
 /** A whole page and the headers that it must be sent with. */
 export type Document = { readonly status: number; readonly headers: Headers; readonly text: string }
@@ -95,4 +94,65 @@ function headersFor(url: string, styles: readonly string[], isStill: boolean): H
 /** The store's colour, and what can be read on it. */
 function accentStyle(color: string): string {
   return `:root{--accent:${color};--on-accent:${inkOn(color) === '#ffffff' ? '#fff' : '#000'}}`
+}
+
+/** The relative luminance of a colour such as #2b50d8, by WCAG 2. */
+function luminanceOf(color: string): number {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((i) => {
+    const channel = Number.parseInt(color.slice(i, i + 2), 16) / 255
+    return channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+/** From 1 (the same) to 21 (black on white). */
+export function contrastOf(one: string, other: string): number {
+  const [darker = 0, lighter = 0] = [luminanceOf(one), luminanceOf(other)].toSorted((a, b) => a - b)
+  return (lighter + 0.05) / (darker + 0.05)
+}
+
+/** Black or white, whichever has more contrast on the colour: one always exceeds 4.5. */
+export function inkOn(color: string): '#ffffff' | '#000000' {
+  return contrastOf(color, '#ffffff') > contrastOf(color, '#000000') ? '#ffffff' : '#000000'
+}
+
+/**
+ * What a page of ours may load: its own script, and the styles in it by their exact text. Nothing from other hosts, no
+ * inline script, no frame around it.
+ */
+export function contentPolicy(
+  styles: readonly string[],
+  pictures: string,
+  { hasFrames = false }: { readonly hasFrames?: boolean } = {},
+): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src ${hashesOf(styles)}`,
+    `img-src ${pictures}`,
+    ...(hasFrames ? ["frame-src 'self'"] : []),
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ')
+}
+
+/** For a picture of a page in a frame of our own: its styles and data, and nothing that acts. */
+function stillPolicy(styles: readonly string[]): string {
+  return [
+    "default-src 'none'",
+    `style-src ${hashesOf(styles)}`,
+    'img-src data:',
+    "form-action 'none'",
+    "base-uri 'none'",
+    "frame-ancestors 'self'",
+    'sandbox',
+  ].join('; ')
+}
+
+function hashesOf(styles: readonly string[]): string {
+  return styles.map((style) => `'sha256-${createHash('sha256').update(style).digest('base64')}'`).join(' ')
 }

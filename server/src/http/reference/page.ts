@@ -1,6 +1,6 @@
 import type { ProblemCode } from '../../problems.ts'
 import type { DocsPage } from '../docs/chapters.ts'
-import { renderCode } from '../docs/code.ts'
+import { renderCode } from '../docs/markdown.ts'
 import { type Html, html } from '../page/html.ts'
 import type { Route } from '../route.ts'
 import { type Example, problemsOf, readExamples } from './openapi.ts'

@@ -1,6 +1,6 @@
 import type { UpdateStore, Store as WireStore } from '@farthing/sdk'
 import { currencies } from '../../../rates/iso4217.ts'
-import { contrastOf, inkOn } from '../../page/contrast.ts'
+import { contrastOf, inkOn } from '../../page/document.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { renderFilter, renderHead } from '../parts.ts'
 import type { Screen } from '../screen.ts'

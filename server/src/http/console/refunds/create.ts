@@ -14,7 +14,7 @@ import { isAboveLimit } from '../../../refunds/limit.ts'
 import { readStore } from '../../../stores/rows.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
-import { isAmbiguous, toTyped, withPoint } from '../amount.ts'
+import { isAmbiguous, toTyped, withPoint } from '../fields.ts'
 import { showFours, showTokens } from '../formats.ts'
 import {
   renderAlert,

@@ -1,10 +1,11 @@
 import type { RefundStatus, Refund as Wire } from '@farthing/sdk'
+import { toShown } from '../../../chains/families.ts'
 import { describeForWallets } from '../../../chains/wallet-links.ts'
 import { networks } from '../../../networks.ts'
 import type { Refund } from '../../../refunds/refund.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
-import { showExactTime, showFours, showShort, showTime, showTokens } from '../formats.ts'
+import { type Locale, showExactTime, showFours, showShort, showTime, showTokens } from '../formats.ts'
 import {
   renderAlert,
   renderChip,
@@ -23,7 +24,7 @@ import {
 } from '../parts.ts'
 import { cut } from '../payments/view.ts'
 import { type Screen, withQuery } from '../screen.ts'
-import { isStoresTurn, type RefundStep, type RefundTurn, stepsOf, turnOf } from './steps.ts'
+import type { Texts } from '../texts/choose.ts'
 
 export const statuses: readonly RefundStatus[] = [
   'REQUESTED',
@@ -35,7 +36,7 @@ export const statuses: readonly RefundStatus[] = [
   'CANCELED',
 ]
 
-export type RefundList = {
+type RefundList = {
   readonly status: RefundStatus | null
   readonly cursor: string | null
   readonly refunds: readonly Wire[]
@@ -278,4 +279,83 @@ ${renderHidden('address', address)}${named}
 ${renderField(texts.code, 'code', code, texts.codeAbout)}
 <div class="buttons"><button>${texts.confirm}</button></div></form>
 <details id="another-link"><summary>${texts.newLink}</summary>${makeLink}</details>`
+}
+
+/** The next action on a refund. `sign`, `pay`, `confirm` and `link` are the store's. */
+type RefundTurn = keyof Texts['refunds']['turns']
+
+function turnOf({ status, way, recipient, isCanceling, addressRequest }: Wire): RefundTurn {
+  switch (status) {
+    case 'REQUESTED':
+      if (isCanceling) return 'canceling'
+      if (recipient !== null) return way === 'signed' ? 'sign' : 'pay'
+      if (addressRequest?.status === 'NAMED') return 'confirm'
+      return addressRequest?.status === 'OPEN' ? 'buyer' : 'link'
+    case 'SIGNED':
+    case 'SENT':
+      return 'moving'
+    case 'COMPLETED':
+      return 'done'
+    case 'DECLARED':
+      return 'declared'
+    case 'FAILED':
+      return 'failed'
+    case 'CANCELED':
+      return 'canceled'
+  }
+}
+
+const stores: readonly RefundTurn[] = ['sign', 'pay', 'confirm', 'link']
+
+function isStoresTurn(turn: RefundTurn): boolean {
+  return stores.includes(turn)
+}
+
+type StepId = keyof Texts['refunds']['steps']
+
+/** One step of a refund: when it happened, what fills its sentence, and who caused it. */
+type RefundStep = {
+  readonly id: StepId
+  /** Null if the time was not recorded, or if it has not happened yet. */
+  readonly at: Date | null
+  readonly tone: '' | 'failed' | 'coming'
+  readonly fills: Readonly<Record<string, string | Html>>
+  readonly by: string | null
+}
+
+/** The recorded steps of a refund in order, then the expected ones. */
+function stepsOf(refund: Refund, wire: Wire, locale: Locale): RefundStep[] {
+  const { status, actor, network } = refund
+  const shown = (address: string | null) => (address === null ? '' : showShort(toShown(network, address)))
+  const fills = {
+    amount: showTokens(locale, wire, wire.amount),
+    payment: html`<code>${refund.paymentId}</code>`,
+    wallet: shown(refund.wallet),
+    address: shown(refund.recipient),
+    transaction: refund.transaction === null ? '' : renderTransaction(network, refund.transaction),
+    reference: html`<bdi>${refund.declared ?? ''}</bdi>`,
+    failure: html`<bdi>${refund.failure ?? ''}</bdi>`,
+  }
+  const step = (
+    id: StepId,
+    at: Date | null,
+    tone: RefundStep['tone'] = '',
+    by: string | null = null,
+  ): RefundStep => ({
+    ...{ id, at, tone, by, fills },
+  })
+  const isMoving = status === 'SENT' && refund.transaction !== null
+  const isFinal = refund.finality === 'finalized'
+  const steps: (RefundStep | false)[] = [
+    step('requested', refund.createdAt, '', actor.name ?? `${actor.type} ${actor.id}`),
+    refund.signedAt !== null && step('signed', refund.signedAt),
+    isMoving && step('sent', null),
+    status === 'COMPLETED' && step('completed', refund.completedAt),
+    status === 'COMPLETED' && (isFinal ? step('final', null) : step('awaitFinal', null, 'coming')),
+    status === 'DECLARED' && step('declared', refund.endedAt),
+    wire.isCanceling && step('cancelAsked', refund.cancelAskedAt),
+    status === 'CANCELED' && step('canceled', refund.endedAt, 'failed'),
+    status === 'FAILED' && step('failed', refund.endedAt, 'failed'),
+  ]
+  return steps.filter((each) => each !== false)
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { currencyDecimals, isAmbiguous, toTyped, withPoint } from './amount.ts'
+import { currencyDecimals, isAmbiguous, toTyped, withPoint } from './fields.ts'
 
 test('a comma is read as a point, and nothing else is changed', () => {
   for (const [typed, read] of [

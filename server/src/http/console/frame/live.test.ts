@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openTurns } from './turns.ts'
+import { openTurns } from './live.ts'
 
 test('with 200 items of one store due, one of another is among the next eight', () => {
   const turns = openTurns<string, string, number>()
