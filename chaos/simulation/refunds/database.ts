@@ -1,5 +1,4 @@
-import { noncesOf } from '../../../server/src/refunds/identity.ts'
-import { evaluateRefund, eventOf, isCounted } from '../../../server/src/refunds/refund.ts'
+import { evaluateRefund, eventOf, isCounted, noncesOf } from '../../../server/src/refunds/refund.ts'
 import type { Block, Terms } from './chain.ts'
 
 /**

@@ -14,7 +14,7 @@ import {
 import { isFinalByAnnouncement } from '../payments/credits/finality.ts'
 import { type Announcement, writeAnnouncements, writeDispositions } from '../payments/credits/rows.ts'
 import { authorizationOf, rejectUnsent } from '../payments/rows.ts'
-import { readReturned } from '../refunds/returned.ts'
+import { readReturned } from '../refunds/adopt.ts'
 import { type Checkout, type Credit, evaluate, isUnpaid, toStoreWire } from './checkout.ts'
 import { moveCheckouts } from './move.ts'
 import { type FactCredit, type Reported, report } from './report.ts'

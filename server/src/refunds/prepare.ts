@@ -8,8 +8,7 @@ import { readHandOut } from '../payments/hand-outs.ts'
 import type { Rails, RefundOrder, RefundRail, ToSign } from '../payments/rail.ts'
 import { Problem } from '../problems.ts'
 import { changeRefund } from './change.ts'
-import { noncesOf } from './identity.ts'
-import { type Refund, toWire } from './refund.ts'
+import { noncesOf, type Refund, toWire } from './refund.ts'
 import { findForgotten, findRefund, lockRefund, readRefundable } from './rows.ts'
 
 export type PreparedRefund = { readonly refund: Wire } & ToSign

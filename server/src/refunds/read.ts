@@ -1,6 +1,7 @@
 import type { Page, RefundStatus, Refund as Wire } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
+import { openWaiters } from '../database/waiters.ts'
 import { isId, type StoreId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
 import { type Refund, toWire } from './refund.ts'
@@ -64,4 +65,34 @@ export function refundFacts(refunds: readonly Refund[]): { refundedAmount?: stri
     .filter(({ status }) => status === 'COMPLETED')
     .reduce((sum, { amount }) => sum + amount, 0n)
   return { refundedAmount: returned.toString(), refunds: refunds.map(toWire) }
+}
+
+/** Long enough for a block or two of most networks, shorter than any client's patience. */
+const patienceMs = 5_000
+const pollMs = 250
+/** Every settled payment wakes us too. */
+const spacingMs = 50
+
+/** Waits a few seconds for a refund's outcome, then reads the refund. */
+export function openRefundWaits(ctx: Context): (storeId: StoreId, id: string) => Promise<Wire> {
+  const waiters = openWaiters<string, true>(ctx.db.wakeUps, {
+    channel: 'outcomes',
+    everyMs: pollMs,
+    spacingMs,
+    now: ctx.now,
+    async find(ids) {
+      const rows = await ctx.db.query<{ id: string }>(
+        `select id from refunds where id = any($1) and status in ('COMPLETED', 'DECLARED', 'FAILED', 'CANCELED')`,
+        [ids],
+      )
+      const ended = new Set(rows.map(({ id }) => id))
+      return ids.map((id) => ended.has(id) || null)
+    },
+    onError: (error) =>
+      ctx.log.warn({ err: error }, 'could not read the outcomes of refunds; trying again within 250 ms'),
+  })
+  return async (storeId, id) => {
+    await waiters.wait(id, patienceMs)
+    return await readRefund(ctx, storeId, id)
+  }
 }

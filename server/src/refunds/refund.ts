@@ -3,6 +3,7 @@ import type { Actor, EventType, Finality, RefundStatus, RefundWay, Refund as Wir
 import { toShown, toStored } from '../chains/families.ts'
 import type { CheckoutId, RefundId, StoreId } from '../ids.ts'
 import { networks } from '../networks.ts'
+import { refundNonce } from '../payments/refund-nonce.ts'
 import { type AddressRequest, addressRequestToWire } from './address-requests/address-request.ts'
 
 /**
@@ -10,7 +11,7 @@ import { type AddressRequest, addressRequestToWire } from './address-requests/ad
  * that the wallet signs, sends it without gas, watches it and records the outcome.
  *
  * A refund starts as REQUESTED. If its way is `signed`, the wallet signs (SIGNED) and a settler sends it (SENT). If its way
- * is `sent`, the store names its own transaction (SENT). It is COMPLETED while its transfer is part of the chain, and goes
+ * is `self-sent`, the store names its own transaction (SENT). It is COMPLETED while its transfer is part of the chain, and goes
  * back to SENT if a reorganisation removes the transfer. It is DECLARED if the store says that it paid where we cannot
  * look.
  *
@@ -26,7 +27,7 @@ export type Refund = {
   readonly orderId: string | null
   readonly network: string
   readonly asset: string
-  /** The payment's identity on the chain: see identity.ts. */
+  /** The payment's identity on the chain: see `identityOf`. */
   readonly identity: string
   /** The store's wallet that was paid. */
   readonly wallet: string
@@ -65,7 +66,7 @@ export const reasonBytesMax = 500
  */
 export const refundsPerPaymentMax = 100
 /** The most signed refunds that one payment can have. */
-export const slotsPerPayment = 5
+const slotsPerPayment = 5
 
 export type RefundEvent = Extract<EventType, `refund.${string}`>
 
@@ -175,4 +176,29 @@ export function toWire(refund: Refund): Wire {
 export function decimalsOf(network: string, asset: string): number {
   const assets = networks.find(({ caip2 }) => caip2 === network)?.assets ?? []
   return assets.find(({ address }) => toStored(network, address) === asset)?.decimals ?? 6
+}
+
+/** The facts that identify a payment on the chain. Addresses and hashes are in stored form. */
+type OnChain = {
+  readonly payer: string
+  /** Null for a plain transfer. */
+  readonly nonce: string | null
+  readonly transaction: string
+  readonly payTo: string
+  readonly amount: bigint
+  readonly position: number
+}
+
+/**
+ * The identity of a payment: payer and nonce of an authorization, which can pay once, or the transaction of a plain
+ * transfer and the transfer's place in it. It does not depend on our ids, so it survives inclusion in another block and
+ * a restored database.
+ */
+export function identityOf({ payer, nonce, transaction, payTo, amount, position }: OnChain): string {
+  return nonce === null ? `${transaction} ${payer} ${payTo} ${amount} ${position}` : `${payer} ${nonce}`
+}
+
+/** The nonces of all of a payment's slots, in order. */
+export function noncesOf(network: string, asset: string, identity: string): string[] {
+  return Array.from({ length: slotsPerPayment }, (_, slot) => refundNonce(network, asset, identity, slot))
 }

@@ -4,8 +4,12 @@ import { isId, type RefundId } from '../../ids.ts'
 import { isFormToken, isToken, newToken } from '../../members/token.ts'
 import { Problem, wrongCell } from '../../problems.ts'
 import { parseLinkKey } from '../../refunds/address-requests/address-request.ts'
-import { nameAddress } from '../../refunds/address-requests/name.ts'
-import { findLinked, type Opened, readAddressRequest } from '../../refunds/address-requests/open.ts'
+import {
+  findLinked,
+  nameAddress,
+  type Opened,
+  readAddressRequest,
+} from '../../refunds/address-requests/name.ts'
 import { fieldOf, refuseCrossSite, takeForms } from '../buyer/forms.ts'
 import { readCookie, readCookies } from '../cookies.ts'
 import { addressBucket, openLimiter } from '../limits.ts'

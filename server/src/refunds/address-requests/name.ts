@@ -1,12 +1,15 @@
+import { timingSafeEqual } from 'node:crypto'
 import type { Context } from '../../context.ts'
-import type { Transaction } from '../../database/db.ts'
-import type { RefundId } from '../../ids.ts'
+import type { Database, Transaction } from '../../database/db.ts'
+import type { RefundId, StoreId } from '../../ids.ts'
 import { hashToken } from '../../members/token.ts'
+import { readStore } from '../../stores/rows.ts'
+import type { Store } from '../../stores/store.ts'
 import { changeRefund } from '../change.ts'
 import { judgeRecipient } from '../recipient.ts'
-import { lockRefund } from '../rows.ts'
-import { newCode } from './address-request.ts'
-import { type Opened, readAddressRequest, stateOf } from './open.ts'
+import type { Refund } from '../refund.ts'
+import { findRefund, lockRefund } from '../rows.ts'
+import { type AddressRequest, newCode } from './address-request.ts'
 
 /** `closed`: the link is no longer open; `readAddressRequest` says why. */
 type NameOutcome = 'named' | 'closed' | 'malformed' | 'refused'
@@ -51,4 +54,71 @@ async function writeNamed(
     [refundId, tokenHash, named.address, named.code, named.browserHash],
   )
   return rows.length > 0
+}
+
+/** A browser that has opened a link keeps these: the link's token, and a secret of its own. */
+export type Opened = { readonly token: string; readonly secret: string }
+
+/**
+ * `open`: asks for an address. `named`, `confirmed`, `returned`: the same browser has named one. `used`: another browser
+ * has. `canceled`: the refund ended, or the store paid it elsewhere.
+ */
+type AddressRequestState = 'open' | 'named' | 'confirmed' | 'returned' | 'used' | 'expired' | 'canceled'
+
+export type AddressRequestView = {
+  readonly refund: Refund
+  readonly addressRequest: AddressRequest
+  readonly store: Store
+  readonly state: AddressRequestState
+}
+
+/** The refund of a link; null if we have no such link, or another has replaced it. A link can be opened many times. */
+export async function findLinked(ctx: Context, token: string): Promise<RefundId | null> {
+  return (await findByToken(ctx.db, hashToken(token)))?.refundId ?? null
+}
+
+/** A refund as the browser that opened its link sees it; null if the link is not current. */
+export async function readAddressRequest(
+  ctx: Context,
+  refundId: string,
+  { token, secret }: Opened,
+): Promise<AddressRequestView | null> {
+  const found = await findByToken(ctx.db, hashToken(token))
+  if (!found || found.refundId !== refundId) return null
+  const [refund, store] = await Promise.all([
+    findRefund(ctx.db, found.storeId, found.refundId),
+    readStore(ctx.db, found.storeId),
+  ])
+  if (!refund?.addressRequest || !store) return null
+  return {
+    refund,
+    addressRequest: refund.addressRequest,
+    store,
+    state: stateOf(refund, refund.addressRequest, secret),
+  }
+}
+
+function stateOf(
+  { status, cancelAskedAt }: Refund,
+  addressRequest: AddressRequest,
+  secret: string,
+): AddressRequestState {
+  const { named } = addressRequest
+  if (named && !timingSafeEqual(named.browserHash, hashToken(secret))) return 'used'
+  if (named && status === 'COMPLETED') return 'returned'
+  if (['CANCELED', 'FAILED', 'DECLARED'].includes(status) || cancelAskedAt !== null) return 'canceled'
+  if (named) return addressRequest.isConfirmed ? 'confirmed' : 'named'
+  return addressRequest.isExpired ? 'expired' : 'open'
+}
+
+/** The refund that a current link belongs to. */
+async function findByToken(
+  db: Database,
+  tokenHash: Buffer,
+): Promise<{ readonly refundId: RefundId; readonly storeId: StoreId } | null> {
+  const [row] = await db.query<{ refund_id: RefundId; store_id: StoreId }>(
+    'select refund_id, store_id from address_requests where token_hash = $1',
+    [tokenHash],
+  )
+  return row ? { refundId: row.refund_id, storeId: row.store_id } : null
 }

@@ -4,6 +4,7 @@ import type { Transaction } from '../database/db.ts'
 import { isId, type StoreId } from '../ids.ts'
 import type { Rails } from '../payments/rail.ts'
 import { invalid, Problem } from '../problems.ts'
+import { checkText } from '../stores/check-text.ts'
 import { changeRefund } from './change.ts'
 import { type Refund, toWire } from './refund.ts'
 import { lockRefund } from './rows.ts'
@@ -51,7 +52,7 @@ export async function nameTransaction(
 }
 
 /** Locks a refund that the store pays by itself. Throws a Problem if it was canceled. */
-export async function lockSent(tx: Transaction, storeId: StoreId, id: string): Promise<Refund> {
+async function lockSent(tx: Transaction, storeId: StoreId, id: string): Promise<Refund> {
   const found = isId('rf', id) ? await lockRefund(tx, storeId, id) : null
   if (!found) throw new Problem('not_found', 'No such refund.')
   if (found.way !== 'self-sent')
@@ -63,4 +64,36 @@ export async function lockSent(tx: Transaction, storeId: StoreId, id: string): P
   if (found.status === 'CANCELED' || found.cancelAskedAt !== null)
     throw new Problem('refund_canceled', 'The refund was canceled.')
   return found
+}
+
+/** A transfer's number at an exchange, and a sentence about it. */
+const referenceBytesMax = 500
+
+/**
+ * Records the store's statement that it paid a refund outside of the chains we see, with its own reference. The refund
+ * counts against the payment for good and never becomes COMPLETED. It cannot be undone, because we cannot check whether
+ * the money went.
+ */
+export async function declareRefund(
+  ctx: Context,
+  storeId: StoreId,
+  actor: Actor,
+  id: string,
+  reference: string,
+): Promise<Wire> {
+  const mistakes = checkText('/reference', reference, referenceBytesMax)
+  if (mistakes.length > 0) throw invalid(...mistakes)
+  const refund = await ctx.db.transaction(async (tx) => {
+    const found = await lockSent(tx, storeId, id)
+    // The same request again.
+    if (found.status === 'DECLARED' && found.declared === reference) return found
+    if (found.status !== 'REQUESTED')
+      throw new Problem('refund_in_progress', `The refund is ${found.status}.`)
+    return await changeRefund(ctx, tx, found, { declared: reference }, { actor, now: ctx.now() })
+  })
+  ctx.log.info(
+    { refundId: id, storeId, actor: actor.id },
+    'refund declared as paid elsewhere; it cannot be undone',
+  )
+  return toWire(refund)
 }
