@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describePrivilege, readGrants } from './grants.ts'
+import { describePrivilege, readGrants } from './rights.ts'
 
 const read = (sql: string, tables: string[] = []) => readGrants(sql, tables).map(describePrivilege)
 
