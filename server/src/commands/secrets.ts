@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { countByKey, resealEndpoints } from '../events/webhooks/reseal.ts'
-import { resealMails } from '../mails/reseal.ts'
+import { resealMails } from '../mails/write.ts'
 import { createKeyFile, readSecretsKeys } from '../secrets/key-file.ts'
 import { UsageError } from './usage.ts'
 

@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
-import { eraseFromEvents } from '../../events/erase.ts'
+import { eraseFromEvents } from '../../events/rows.ts'
 import { firstIdAt } from '../../ids.ts'
 import {
   countLeft,
