@@ -2,17 +2,20 @@ import type { Actor, Wallet as WireWallet } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import { type MemberId, newId, type StoreId, type WalletChangeId, type WalletId } from '../ids.ts'
-import { announceWallet, type WalletEvent } from '../members/announce.ts'
+import { actorOf, actorOfSession, announceWallet, type WalletEvent } from '../members/announce.ts'
+import { type Touch, useTouch } from '../members/confirm.ts'
+import { lockFor } from '../members/invite.ts'
+import { Refusal } from '../members/refusal.ts'
 import type { Family } from '../networks.ts'
 import { Problem } from '../problems.ts'
-import { isWaiting, readWallet, renewWallet, retireWallet } from './rows.ts'
+import { isWaiting, lockStore, readWallet, renewWallet, retireWallet } from './rows.ts'
 import { type Store, walletToWire } from './store.ts'
 
 /**
  * Changes of the wallet that a store's new checkouts are paid to, per family: a wallet is put to use, or the current one
  * is retired. A thief with a stolen key wants exactly this, so it takes time, and an owner can undo it:
  *
- *   asked by a key, `walletChanges` is "member" -> waiting -> made by an owner's touch (confirm.ts)
+ *   asked by a key, `walletChanges` is "member" -> waiting -> made by an owner's touch
  *                                                    |-> ended: refused, withdrawn, replaced, or 7 days old
  *   asked by an operator, or "key" --------------> made
  *   made -> undone by an owner's touch, within 24 hours, with all that was made after it (undo.ts)
@@ -96,7 +99,7 @@ export async function askForChange(ctx: Context, tx: Transaction, by: Author, wi
 }
 
 /** Puts a change into effect. Only this and undoing change the current wallet. */
-export async function makeChange(
+async function makeChange(
   tx: Transaction,
   change: Pick<WalletChange, 'id' | 'storeId' | 'family' | 'kind'> & { readonly walletId: WalletId },
   confirmedBy: Actor | null,
@@ -269,4 +272,46 @@ export async function listNews(
      order by at desc limit $2`,
     [memberId, limit, storeId],
   )
+}
+
+/** An owner confirms a waiting change. The touch names the store, the change and the wallet's address. */
+export async function confirmChange(
+  ctx: Context,
+  storeId: StoreId,
+  touch: Touch,
+  changeId: string,
+  now: Date,
+): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    await lockFor(tx, storeId, touch.session.member.id, 'wallets:write')
+    const store = await lockStore(tx, storeId)
+    const change = await readChange(tx, storeId, changeId)
+    if (!change) throw new Refusal('not_found')
+    const { kind, wallet } = change
+    const values = { storeId, changeId, kind, address: wallet.address }
+    await useTouch(ctx, tx, touch, { action: 'wallet.confirm', values }, now)
+    if (!change.isWaiting) throw new Refusal('change_over')
+    const by = { store, actor: actorOfSession(touch.session), now }
+    await makeChange(tx, { ...change, walletId: wallet.id }, by.actor, now)
+    const type = kind === 'use' ? 'wallet.confirmed' : 'wallet.retired'
+    await announceChange(ctx, tx, by, type, wallet.id)
+  })
+}
+
+/** Refusing needs no touch: everything stays as it is. */
+export async function refuseChange(
+  ctx: Context,
+  storeId: StoreId,
+  member: { readonly id: MemberId; readonly name: string },
+  changeId: string,
+  now: Date,
+): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    await lockFor(tx, storeId, member.id, 'wallets:write')
+    const store = await lockStore(tx, storeId)
+    const change = await readChange(tx, storeId, changeId)
+    if (!change) throw new Refusal('not_found')
+    if (!change.isWaiting) throw new Refusal('change_over')
+    await endWaiting(ctx, tx, { store, actor: actorOf(member), now }, change.family, null)
+  })
 }
