@@ -16,7 +16,6 @@ import { holdStore } from '../stores/rows.ts'
 import { requireStanding } from '../stores/standing.ts'
 import { networksFor, type Store, walletFor, walletSegment } from '../stores/store.ts'
 import { type Checkout, descriptionBytesMax, type Option, orderIdBytesMax, toWire } from './checkout.ts'
-import { checkMetadata } from './metadata.ts'
 import { checkoutExists, findFullSince, insertCheckouts, type NewCheckout, readStoredAnswer } from './rows.ts'
 
 /** A price that needs no rate cannot drift; a rate is guaranteed for only an hour. */
@@ -295,4 +294,25 @@ function walletRequired(ctx: Context, store: Store, hasWallet: boolean): Problem
     'wallet_required',
     `${hasWallet ? 'None of the store’s wallets is payable right now; GET its wallets for the reasons. ' : ''}${store.walletChanges === 'member' ? 'If one waits for confirmation, an owner confirms it in the console. ' : ''}Register the wallet that payments should go to: POST ${address} with the same X-API-Key, Content-Type: application/json and the body {"walletAddress":"<your address>","custodialType":"NON_CUSTODIAL"}.`,
   )
+}
+
+/** Enough for ids and references of other systems. They are part of every event of the checkout. */
+export const metadataKeysMax = 20
+const metadataKeyBytesMax = 40
+export const metadataValueCharactersMax = 500
+/** UTF-8 takes up to four bytes for a character. */
+const valueBytesMax = 4 * metadataValueCharactersMax
+
+/** The store's own values. The schema has checked that there are few, all of them text, and none too long. */
+function checkMetadata(pointer: string, metadata: Readonly<Record<string, string>>): Mistake[] {
+  return Object.entries(metadata).flatMap(([key, value]) => {
+    const at = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    return [
+      ...checkText(at, key, metadataKeyBytesMax).map((mistake) => ({
+        ...mistake,
+        detail: `The name: ${mistake.detail}`,
+      })),
+      ...(value === '' ? [] : checkText(at, value, valueBytesMax)),
+    ]
+  })
 }

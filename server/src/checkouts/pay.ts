@@ -18,9 +18,8 @@ import type { Readiness } from '../payments/settlers/readiness.ts'
 import { toTerms } from '../payments/terms.ts'
 import type { Outcomes } from '../payments/waits.ts'
 import { Problem } from '../problems.ts'
-import { type Checkout, toStoreWire } from './checkout.ts'
+import { type Checkout, describeCheckout, toStoreWire } from './checkout.ts'
 import type { ClaimPayment } from './claim.ts'
-import { describeCheckout } from './describe.ts'
 import type { PayView, ReadPayView } from './pay-view.ts'
 import {
   closedProblem,

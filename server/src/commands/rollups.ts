@@ -1,4 +1,4 @@
-import { rebuildRollups } from '../checkouts/rollups/rebuild.ts'
+import { rebuildRollups } from '../checkouts/rollups/count.ts'
 import { isLogWhole } from '../checkouts/rollups/rows.ts'
 import type { Context } from '../context.ts'
 import { listStores } from '../stores/rows.ts'

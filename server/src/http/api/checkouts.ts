@@ -1,8 +1,11 @@
 import type * as Wire from '@farthing/sdk'
 import Type, { type Static } from 'typebox'
 import { cancelCheckout } from '../../checkouts/cancel.ts'
-import type { CreateCheckoutVerb } from '../../checkouts/create.ts'
-import { metadataKeysMax, metadataValueCharactersMax } from '../../checkouts/metadata.ts'
+import {
+  type CreateCheckoutVerb,
+  metadataKeysMax,
+  metadataValueCharactersMax,
+} from '../../checkouts/create.ts'
 import { listCheckouts, readCheckout } from '../../checkouts/read.ts'
 import {
   answer,

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Checkout } from './checkout.ts'
-import { describeCheckout } from './describe.ts'
+import { type Checkout, describeCheckout } from './checkout.ts'
 
 const checkout = {
   id: 'ch_1',
