@@ -197,7 +197,7 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
   ],
   [
     'writing a refund’s event in another room',
-    'dev/returns.ts',
+    'dev/history.ts',
     "newEvent(ctx, storeId, actor, { type: 'refund.requested', data }, now)",
     /writes a refund's event/,
   ],
@@ -243,10 +243,10 @@ test('a noun that two files export as a type is reported, whatever kind of type 
 })
 
 test('a listed homonym that a third file exports is reported', () => {
-  const third = { path: 'dev/returns.ts', text: 'const a = 1\nexport interface Refund {}' }
+  const third = { path: 'dev/history.ts', text: 'const a = 1\nexport interface Refund {}' }
   assert.match(
     findHomonyms([refund, otherRefund, third], { Refund: 2 }).join(),
-    /^Refund is a type of dev\/returns/,
+    /^Refund is a type of dev\/history/,
   )
 })
 

@@ -2,13 +2,15 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Checkout, createClient } from '@farthing/sdk'
+import { type Checkout, createClient, type EventType } from '@farthing/sdk'
 import { pay } from '@farthing/sdk/pay'
+import type { FastifyInstance } from 'fastify'
 import { privateKeyToAccount } from 'viem/accounts'
 import { ConfigError } from '../config/read.ts'
 import type { Context } from '../context.ts'
 import { operatorActor } from '../events/actor.ts'
 import { assignWaitingSequences } from '../events/assign-sequence.ts'
+import { createEndpoint } from '../events/webhooks/endpoints.ts'
 import type { StoreId } from '../ids.ts'
 import type { EvmNetwork } from '../networks.ts'
 import { createKey } from '../stores/api-keys.ts'
@@ -18,7 +20,6 @@ import { listStores } from '../stores/rows.ts'
 import { registerWallet } from '../stores/wallets.ts'
 import { demoBuyer, testPayer } from './chain.ts'
 import { writeHistory } from './history.ts'
-import { addReceivers } from './receivers.ts'
 
 /** The second account of the well-known test mnemonic, whose key is public. */
 const storeKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
@@ -137,4 +138,22 @@ export SETTINGS_FOLDER=${settingsFolder}
 `,
   )
   return { baseUrl, key, checkoutUrl }
+}
+
+/** Two receivers of the demo store's webhooks: one takes everything, one is out of order. */
+const paths = { orders: '/dev/webhooks/orders', mailing: '/dev/webhooks/mailing' } as const
+
+export function offerReceivers(app: FastifyInstance): void {
+  app.post(paths.orders, (_request, reply) => reply.code(204).send())
+  app.post(paths.mailing, (_request, reply) =>
+    reply.code(503).type('text/plain').send('The newsletter service is being moved.\n'),
+  )
+}
+
+export async function addReceivers(ctx: Context, storeId: StoreId): Promise<void> {
+  const actor = operatorActor('dev')
+  const add = (path: string, types: readonly EventType[]) =>
+    createEndpoint(ctx, storeId, actor, { url: `${ctx.config.baseUrl}${path}`, types: [...types] }, ctx.now())
+  await add(paths.orders, [])
+  await add(paths.mailing, ['checkout.completed'])
 }
