@@ -1,16 +1,17 @@
+import { open, rename } from 'node:fs/promises'
+import { join } from 'node:path'
 import { parseWalletAddress, toStoredAnywhere } from '../chains/families.ts'
 import { openUses, readLoad } from '../checkouts/uses.ts'
 import type { Context } from '../context.ts'
 import { adopt, checkDirectory, migrateDirectory } from '../directory/adopt.ts'
 import { declareRestored, removeCell, writeTakesStores } from '../directory/cells.ts'
-import { ask, keyOf, type Ownership, walletOwnership } from '../directory/directory.ts'
+import { ask, keyOf, type Ownership, quietMinutes, walletOwnership } from '../directory/directory.ts'
 import { release } from '../directory/own.ts'
 import { reportToDirectory } from '../directory/report.ts'
 import { type Cell, listCells, listOwned, listOwners, taken } from '../directory/rows.ts'
 import { isId } from '../ids.ts'
 import { families, type Mode } from '../networks.ts'
 import { ownFor } from './own-for.ts'
-import { drawMaps, placeStore, writeMaps } from './place.ts'
 import { type Options, UsageError } from './usage.ts'
 
 const usage =
@@ -237,4 +238,61 @@ function isTag(text: string): boolean {
 
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
+
+/** Which cell a new store goes to, or why none can be named. */
+type Placement = { readonly cell: Cell } | { readonly refusal: string }
+
+/**
+ * A member and their stores live in one cell, and so does a wallet, so those decide. Otherwise the least loaded cell that
+ * takes stores and runs. `owners` are the cells of the store's member and wallets that have one.
+ */
+export function placeStore(cells: readonly Cell[], owners: readonly string[], now: Date): Placement {
+  const [tag, another] = [...new Set(owners)]
+  if (another !== undefined)
+    return {
+      refusal: `The member and the wallets are in different cells (${[...new Set(owners)].join(', ')}). A store, its owners and its wallets are in one cell: use another wallet, or invite the person there as a new member.`,
+    }
+  if (tag !== undefined) {
+    const cell = cells.find((each) => each.tag === tag)
+    return cell ? { cell } : { refusal: `The directory knows no cell ${tag}. Run: directory list` }
+  }
+  const runsSince = new Date(now.getTime() - quietMinutes * 60_000)
+  const [least] = cells
+    .filter(({ takesStores, isAdopted }) => takesStores && isAdopted)
+    .filter(({ seenAt }) => seenAt !== null && seenAt >= runsSince)
+    .sort((a, b) => a.paymentsPerHour - b.paymentsPerHour || a.stores - b.stores || (a.tag < b.tag ? -1 : 1))
+  return least
+    ? { cell: least }
+    : {
+        refusal: `No cell takes new stores: each is drained, or its work has not reported for ${quietMinutes} minutes. Run: directory list, then start work, or directory resume CELL, or add a cell.`,
+      }
+}
+
+/** The proxy's maps (ops/haproxy/haproxy.cfg): what leads where, one line for each entry. */
+export function drawMaps(cells: readonly Cell[], now: Date): Readonly<Record<string, string>> {
+  const consoles = cells.filter(({ consoleUrl }) => consoleUrl !== '')
+  const placement = placeStore(consoles, [], now)
+  return {
+    'cells.map': cells.map(({ tag }) => `${tag} cell_${tag}\n`).join(''),
+    'consoles.map': consoles
+      .map(({ tag, consoleUrl }) => `${new URL(consoleUrl).hostname} console_${tag}\n`)
+      .join(''),
+    'placement.map': 'cell' in placement ? `new ${placement.cell.consoleUrl}\n` : '',
+  }
+}
+
+/** Writes each file beside its place and moves it there, so that the proxy never reads half of one. */
+async function writeMaps(folder: string, maps: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, text] of Object.entries(maps)) {
+    const path = join(folder, name)
+    const file = await open(`${path}.next`, 'w', 0o644)
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(`${path}.next`, path)
+  }
 }

@@ -13,7 +13,7 @@ import { readSecretsKeys } from '../secrets/key-file.ts'
 import { version } from '../version.ts'
 import { startWorker } from '../worker.ts'
 import { examine } from './doctor.ts'
-import { openLaneSigners } from './open-signers.ts'
+import { openLaneSigners } from './signer.ts'
 
 /** How long work in flight may take after a stop signal; orchestrators kill after 30 s by default. */
 const stopTimeoutMs = 25_000

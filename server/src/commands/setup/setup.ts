@@ -1,13 +1,19 @@
+import { execFile } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
+import { promisify } from 'node:util'
+import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import { readConfig } from '../../config/read.ts'
 import type { Context } from '../../context.ts'
+import { openLog } from '../../log.ts'
+import { listConnected, openRails } from '../../payments/rails.ts'
 import { createKeyFile } from '../../secrets/key-file.ts'
 import { createSettler } from '../create-settler.ts'
 import { type Options, UsageError } from '../usage.ts'
 import { type Answers, collectAnswers } from './answers.ts'
-import { checkMachine } from './checks.ts'
 import { drawFiles } from './files.ts'
 
 /**
@@ -64,4 +70,86 @@ function describeNext(folder: string, { network, host }: Answers, settler: strin
     '  farthing-admin doctor',
     `When doctor says ok everywhere, https://${host} takes payments. Keep the key in ${folder}/store.txt, back up /etc/farthing, and delete ${folder}.`,
   ]
+}
+
+/** The ports that the units in ops/systemd listen on, on loopback. */
+const ports = [8402, 8404, 18402, 18404, 19403, 28402, 28404]
+const databasePort = 5432
+const databaseVersionMin = 15
+const connectTimeoutMs = 2_000
+
+type Check = { readonly what: string; readonly says: string; readonly isWrong: boolean }
+
+/** What this machine and the nodes say. Nothing is changed. */
+async function checkMachine(ctx: Context, answers: Answers): Promise<Check[]> {
+  return [await checkDatabase(), await checkPorts(), ...(await checkNodes(ctx, answers))]
+}
+
+async function checkDatabase(): Promise<Check> {
+  const what = 'PostgreSQL'
+  const version = await promisify(execFile)('psql', ['--version']).then(
+    ({ stdout }) => /(\d+)\.\d+/.exec(stdout),
+    () => null,
+  )
+  if (!version) return { what, says: 'is not installed here: apt-get install postgresql', isWrong: true }
+  const [text, major = ''] = version
+  if (Number.parseInt(major, 10) < databaseVersionMin)
+    return { what, says: `${text} is too old: use ${databaseVersionMin} or newer`, isWrong: true }
+  const isUp = await answers(databasePort)
+  const down = `does not listen on port ${databasePort}: systemctl start postgresql`
+  return { what, says: isUp ? `${text} answers on port ${databasePort}` : down, isWrong: !isUp }
+}
+
+async function checkPorts(): Promise<Check> {
+  const taken: number[] = []
+  for (const port of ports) if (!(await isFree(port))) taken.push(port)
+  const what = 'ports'
+  if (taken.length === 0) return { what, says: `${ports.join(', ')} are free`, isWrong: false }
+  const says = `${taken.join(', ')} taken: stop what runs there. If it is a deployment that is set up already, edit /etc/farthing instead`
+  return { what, says, isWrong: true }
+}
+
+/** Each node alone, so that the one that is wrong can be named. */
+async function checkNodes(ctx: Context, { network, nodes }: Answers): Promise<Check[]> {
+  const checks = nodes.split(',').map(async (node): Promise<Check> => {
+    const what = node.split('=')[0] ?? ''
+    const config = readConfig({
+      DATABASE_URL: 'postgres://none',
+      BASE_URL: 'http://none',
+      NETWORKS: network.id,
+      [`${network.id}_RPC_URLS`]: node,
+    })
+    try {
+      // The answer says what is wrong, so the log need not.
+      const [rail] = listConnected(openRails({ ...ctx, config, log: openLog('silent') }))
+      const answering = await rail?.countAnswering()
+      if (!rail || answering !== 1)
+        return { what, says: `does not answer for ${network.name}`, isWrong: true }
+      // Without a contract of ours a network is as good as any: settler deploy puts it there.
+      const [difference] = (await rail.findDifferences()).filter(({ fix }) => !/settler deploy/.test(fix))
+      const [trouble] = (await rail.probe()).flatMap(({ troubles }) => troubles)
+      const mistake = difference?.says ?? (trouble && `${trouble.says}: use one ${trouble.wanted}`)
+      return { what, says: mistake ?? `is a node of ${network.name}`, isWrong: mistake !== undefined }
+    } catch (error) {
+      if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
+      return { what, says: error.message, isWrong: true }
+    }
+  })
+  return await Promise.all(checks)
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const probe = createServer()
+  return await new Promise((resolve) => {
+    probe.once('error', () => resolve(false))
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
+  })
+}
+
+async function answers(port: number): Promise<boolean> {
+  const socket = connect({ port, host: '127.0.0.1', timeout: connectTimeoutMs })
+  return await new Promise<boolean>((resolve) => {
+    for (const event of ['error', 'timeout'] as const) socket.once(event, () => resolve(false))
+    socket.once('connect', () => resolve(true))
+  }).finally(() => socket.destroy())
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Cell } from '../directory/rows.ts'
-import { drawMaps, placeStore } from './place.ts'
+import { drawMaps, placeStore } from './directory.ts'
 
 const now = new Date()
 const cell = (tag: string, change: Partial<Cell> = {}): Cell => ({
