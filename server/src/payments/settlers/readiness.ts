@@ -8,7 +8,10 @@ import type { Rail, Rails } from '../rail.ts'
 const laneSilenceSecondsMax = 15
 /** A lane whose oldest transaction has been unmined for longer than this is stuck. */
 const unminedSecondsMax = 60
-/** If the head has not moved for longer than this, the chain has halted or we are cut off from it. */
+/**
+ * If the head has not moved for longer than this, the chain has halted or we are cut off from it. If it moves, but is
+ * older than this by its own time, what came while nobody followed the chain is still being read.
+ */
 const headAgeSecondsMax = 30
 /**
  * If payments of this many wallets wait longer than usual, two full batches are held up, and the next payment would wait
@@ -71,12 +74,13 @@ async function judge(ctx: Context, network: string, rail: Rail | undefined): Pro
 
 function findObstacle(
   rail: Rail,
-  { lanes, headAgeSeconds, baseFee, waiting, isRestoring, dispute }: NetworkState,
+  { lanes, headAgeSeconds, isCatchingUp, baseFee, waiting, isRestoring, dispute }: NetworkState,
 ): string | null {
   if (isRestoring) return whyRestoring
   if (dispute !== null) return 'The nodes of that network contradict each other.'
   if (headAgeSeconds === null || headAgeSeconds > headAgeSecondsMax)
     return 'No new block has arrived for a while.'
+  if (isCatchingUp) return 'New blocks are still being read.'
   const running = lanes.filter(
     ({ silenceSeconds, unminedSeconds }) =>
       silenceSeconds !== null &&
@@ -122,6 +126,8 @@ const overdueRead = 640
 type NetworkState = {
   readonly lanes: readonly LaneState[]
   readonly headAgeSeconds: number | null
+  /** Whether the chain goes on above the last block that was read, and that one is old. */
+  readonly isCatchingUp: boolean
   readonly baseFee: bigint
   /** Payments that are claimed and neither paid nor dead. A contract wallet counts once, as it has one in flight. */
   readonly waiting: number
@@ -140,8 +146,8 @@ type ReadinessRow = Omit<NetworkState, 'lanes' | 'baseFee'> &
   Readonly<Record<'baseFee' | 'balanceWei' | 'dataFeeWei', string | null>>
 
 const notFollowed = {
-  ...{ headAgeSeconds: null, waiting: 0, overdue: 0, isRestoring: false, witnesses: null, dispute: null },
-  baseFee: '0',
+  ...{ headAgeSeconds: null, isCatchingUp: false, baseFee: '0', waiting: 0, overdue: 0 },
+  ...{ isRestoring: false, witnesses: null, dispute: null },
 }
 
 export async function readReadiness(db: Database, network: string): Promise<NetworkState> {
@@ -150,7 +156,8 @@ export async function readReadiness(db: Database, network: string): Promise<Netw
        s.balance_wei as "balanceWei", s.data_fee_wei as "dataFeeWei",
        extract(epoch from clock() - oldest.created_at)::float8 as "unminedSeconds",
        coalesce(oldest.is_unfunded, false) as "isUnfunded",
-       extract(epoch from clock() - f.head_seen_at)::float8 as "headAgeSeconds", f.base_fee as "baseFee", f.witnesses, f.dispute,
+       extract(epoch from clock() - f.head_seen_at)::float8 as "headAgeSeconds",
+       f.is_behind and f.head_time < clock() - interval '${headAgeSecondsMax} seconds' as "isCatchingUp", f.base_fee as "baseFee", f.witnesses, f.dispute,
        (select (count(*) filter (where not a.is_contract) + count(distinct a.payer) filter (where a.is_contract))::integer
           from authorizations a where a.network = f.network
           and a.state in ('claimed', 'sent') and not a.is_credited and a.refund_id is null) as waiting,
@@ -168,10 +175,11 @@ export async function readReadiness(db: Database, network: string): Promise<Netw
      where f.network = $1`,
     [network],
   )
-  const { headAgeSeconds, baseFee, waiting, overdue, isRestoring, witnesses, dispute } =
+  const { headAgeSeconds, isCatchingUp, waiting, overdue, isRestoring, witnesses, dispute, baseFee } =
     rows[0] ?? notFollowed
   return {
-    ...{ headAgeSeconds, baseFee: BigInt(baseFee ?? '0'), waiting, overdue, isRestoring, witnesses, dispute },
+    ...{ headAgeSeconds, isCatchingUp, waiting, overdue, isRestoring, witnesses, dispute },
+    baseFee: BigInt(baseFee ?? '0'),
     lanes: rows.map(({ address, silenceSeconds, unminedSeconds, isUnfunded, balanceWei, dataFeeWei }) => ({
       ...{ address, silenceSeconds, unminedSeconds, isUnfunded },
       balanceWei: balanceWei === null ? null : BigInt(balanceWei),
