@@ -18,6 +18,9 @@ test('code that failed has answered, in the words of every client', () => {
     error(-32603, 'VM Exception while processing transaction: reverted with reason string "rate limit"'),
     error(-32603, 'Transaction reverted without a reason string'),
     error(-32015, 'VM execution error.', 'Reverted 0x08c379a0'),
+    error(-32000, 'Reverted 0x08c379a0'),
+    error(-32000, 'Execution reverted'),
+    error(-32000, 'VM Exception while processing transaction: revert'),
     error(-32603, 'internal', `0x08c379a0${'00'.repeat(32)}`),
   ])
     assert.equal(isRevert(one), true, one.message)
@@ -31,6 +34,9 @@ test('a node that could not tell has not answered', () => {
     error(-32603, 'internal error', `0x${'2a'.repeat(32)}`),
     error(-32601, 'the method eth_call does not exist', { see: 'https://provider.example' }),
     error(-32000, 'gas limit is too high (cap 25000000)'),
+    error(-32000, 'the upstream node was reverted to an earlier snapshot'),
+    error(-32603, 'Reverted to the backup node, try again'),
+    error(-32000, 'cannot revert to snapshot 12'),
     error(0, 'unknown error'),
   ])
     assert.equal(isRevert(one), false, one.message)

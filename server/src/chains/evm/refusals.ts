@@ -12,9 +12,12 @@ export function isHeld({ message }: RpcAnswerError): boolean {
   )
 }
 
-/** How geth, reth, erigon, Nethermind, Besu, anvil and EDR say that the code that ran has failed. */
+/**
+ * How geth, reth, erigon, Nethermind, Besu, anvil and EDR say that the code that ran has failed. A node that itself
+ * reverted to something says so, too: the bare word counts only where a message begins with it.
+ */
 const revertWords =
-  /\brevert(ed)?\b|out of gas|gas exhausted|invalid opcode|opcode ?not ?found|invalidfeopcode|invalid jump|invalidjump|stack (under|over)flow|stack(under|over)flow|VM execution error|write protection|static ?(call|state)/i
+  /(execution|transaction) reverted|VM Exception|^revert(ed)?\b(?! to\b)|out of gas|gas exhausted|invalid opcode|opcode ?not ?found|invalidfeopcode|invalid jump|invalidjump|stack (under|over)flow|stack(under|over)flow|VM execution error|write protection|static ?(call|state)/i
 
 /**
  * Whether the code ran and failed: then the token or a wallet has answered. Any other error is the node's own, and says
