@@ -34,6 +34,9 @@ type Asking = {
 const callsPerRequest = 10
 /** A smaller limit may have been a passing one, or the operator may have bought a larger plan. */
 const learnedMs = 3_600_000
+/** Any other refusal, such as an internal error, may have nothing to do with how much was asked for. */
+const passingMs = 60_000
+const sizeWords = /batch|range|blocks|limit|large|exceed|too many|at most|maximum|413/i
 /** How many parts of one question are under way at a time. */
 const requestsInFlight = 4
 /** How long a node whose answers tell by themselves is believed to be on our chain. */
@@ -115,11 +118,12 @@ async function askDivided(endpoint: NodeEndpoint, question: Question): Promise<R
   })
   const [first] = refused
   if (!first) return whole
-  const taken = await findRange(ask, first.part)
-  if (taken === null) return whole
   const answer = whole[first.i]
-  if (answer && 'error' in answer && !isAboutResults(answer.error.message))
-    endpoint.blocksLimit = { blocksMax: taken, until: at + learnedMs }
+  const why = answer && 'error' in answer ? answer.error.message : ''
+  const taken = await findRange(ask, first.part, sizeWords.test(why))
+  if (taken === null) return whole
+  if (taken < countBlocks(first.part) && !isAboutResults(why))
+    endpoint.blocksLimit = { blocksMax: taken, until: at + lifeOf(why) }
   for (const { i } of refused) {
     const call = calls[i]
     if (call) whole[i] = join(await ask(divideRange(call, taken)))
@@ -127,12 +131,21 @@ async function askDivided(endpoint: NodeEndpoint, question: Question): Promise<R
   return whole
 }
 
-/** How many blocks the node takes, found by halving; null if it answers not even about one. */
+/** How long what a refusal has taught is believed. */
+function lifeOf(why: string): number {
+  return sizeWords.test(why) ? learnedMs : passingMs
+}
+
+/**
+ * How many blocks the node takes, found by halving; null if it answers not even about one. If the refusal did not say that
+ * they are too many, the same question is asked once more first.
+ */
 async function findRange(
   ask: (calls: readonly RpcCall[]) => Promise<RpcOutcome[]>,
   call: RpcCall,
+  isSize: boolean,
 ): Promise<number | null> {
-  let blocks = countBlocks(call)
+  let blocks = isSize ? countBlocks(call) : 2 * countBlocks(call)
   while (blocks > 1) {
     blocks >>= 1
     const [part] = divideRange(call, blocks)
@@ -237,7 +250,7 @@ function learn(
   const named = methods.filter((method) => methods.length > 1 && why.includes(method))
   const callsMax = named.length > 0 ? 1 : Math.max(1, count >> 1)
   for (const method of named.length > 0 ? named : methods)
-    endpoint.limits.set(method, { callsMax, until: at + learnedMs })
+    endpoint.limits.set(method, { callsMax, until: at + lifeOf(why) })
 }
 
 async function checkIdentity(endpoint: NodeEndpoint, question: Question, identity: Identity): Promise<void> {

@@ -51,7 +51,12 @@ export async function postCalls(
   if (length !== null && Number.parseInt(length, 10) > answerBytesMax)
     throw new Error('the response is too large')
   if (response.status === 429) throw new LimitedError(retryAfter(response))
-  if (response.ok) return parse(await response.json(), requests.length, isPlain)
+  if (response.ok)
+    return parse(
+      await response.json(),
+      requests.map(({ id }) => id),
+      isPlain,
+    )
   const refusal = contentStatuses.has(response.status) ? await readRefusal(response) : null
   if (response.status !== 413 && !refusal) throw new Error(`status ${response.status}`)
   if (refusal && isLimit(refusal.code, refusal.message)) throw new LimitedError(retryAfter(response))
@@ -71,25 +76,35 @@ async function readRefusal(response: Response): Promise<RpcAnswerError | null> {
   return reply?.error ? toError(reply.error) : null
 }
 
-type Reply = { id?: unknown; result?: unknown; error?: { code?: unknown; message?: unknown; data?: unknown } }
+type Reply = { id?: unknown; result?: unknown; error?: unknown }
 
-/** Puts the replies of a batch in the order of its calls: nodes may answer in any order. */
-function parse(answer: unknown, expected: number, isPlain: boolean): RpcOutcome[] {
+/**
+ * Gives each call the reply with its id: nodes may answer in any order, leave calls out, and tell an error without saying
+ * which call it is about. Such an error is an answer only to a call that was made alone.
+ */
+function parse(answer: unknown, ids: readonly number[], isPlain: boolean): RpcOutcome[] {
   const replies = [answer].flat() as (Reply | null)[]
-  if (replies.some((reply) => typeof reply !== 'object' || reply === null))
+  const outcomes = new Map(replies.map((reply) => [String(reply?.id), toOutcome(reply)]))
+  const refusals = [...outcomes.values()].flatMap((outcome) => ('error' in outcome ? outcome.error : []))
+  if (refusals.some(({ code, message }) => isLimit(code, message))) throw new LimitedError(null)
+  const own = ids.flatMap((id) => outcomes.get(`${id}`) ?? [])
+  if (own.length === ids.length && (isPlain || Array.isArray(answer))) return own
+  const [refusal] = refusals
+  if (isPlain && refusal) return [{ error: refusal }]
+  if (isPlain) throw new Error('the node answered another call than the one that was made')
+  throw new BatchRefusedError(refusal ? refusal.message : 'the node does not answer batch requests')
+}
+
+function toOutcome(reply: Reply | null): RpcOutcome {
+  if (typeof reply !== 'object' || reply === null || !(reply.error || 'result' in reply))
     throw new Error('the node answered something that is not JSON-RPC')
-  const outcomes = (replies as Reply[]).toSorted((a, b) => (a.id as number) - (b.id as number)).map(toOutcome)
-  if (outcomes.some((outcome) => 'error' in outcome && isLimit(outcome.error.code, outcome.error.message)))
-    throw new LimitedError(null)
-  if (outcomes.length === expected && (isPlain || Array.isArray(answer))) return outcomes
-  const refusal = outcomes.find((outcome) => 'error' in outcome)
-  throw new BatchRefusedError(refusal ? refusal.error.message : 'the node does not answer batch requests')
+  return reply.error ? { error: toError(reply.error) } : { result: reply.result }
 }
 
-function toOutcome({ result, error }: Reply): RpcOutcome {
-  return error ? { error: toError(error) } : { result }
-}
-
-function toError({ code, message, data }: NonNullable<Reply['error']>): RpcAnswerError {
+/** Some gateways put a text where an object belongs. */
+function toError(error: unknown): RpcAnswerError {
+  const { code, message, data } = (typeof error === 'string' ? { message: error } : error) as {
+    readonly [field in 'code' | 'message' | 'data']?: unknown
+  }
   return new RpcAnswerError(typeof code === 'number' ? code : 0, String(message ?? 'unknown error'), data)
 }

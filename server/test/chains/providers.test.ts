@@ -16,9 +16,9 @@ for (let i = 0; i < minted; i++) {
 const other = await openChain({ network: 'BASE_SEPOLIA' })
 await other.client.setNonce({ address: chain.token, nonce: 7 })
 
-async function open(policy: Policy, limits = '') {
+async function open(policy: Policy, limits = '', now = () => new Date()) {
   const provider = await openProvider(chain.url, policy)
-  const { rpc } = openOurs(chain.network, [parseNode(`node=${provider.url}${limits}`)], () => new Date())
+  const { rpc } = openOurs(chain.network, [parseNode(`node=${provider.url}${limits}`)], now)
   return { provider, rpc }
 }
 
@@ -153,6 +153,95 @@ describe('a provider that limits the range of blocks is asked in parts', () => {
     assert(outcome && 'error' in outcome)
     assert((provider.asked.get('eth_getLogs') ?? 0) <= 12)
   })
+})
+
+describe('a refusal that has passed does not make us ask for less', () => {
+  const internal = { code: -32603, message: 'internal error' }
+
+  test('an internal error is asked about once more, and then forgotten', async () => {
+    const { provider, rpc } = await open({})
+    let left = 1
+    provider.answerCall = ({ method }) => (method === 'eth_getLogs' && left-- > 0 ? internal : null)
+    const [outcome] = await rpc.batch(logsOf(0, 240))
+    assert(outcome && 'result' in outcome)
+    assert.deepEqual(rpc.listLimits(), [])
+    assert.equal(provider.asked.get('eth_getLogs'), 3)
+  })
+
+  const limits: readonly (readonly [string, number | null])[] = [
+    ['internal error', null],
+    ['query exceeds max block range 100', 60],
+  ]
+  for (const [message, kept] of limits)
+    test(`after a minute, ${kept ?? 'no'} blocks are remembered from "${message}"`, async () => {
+      let seconds = 0
+      const { provider, rpc } = await open({}, '', () => new Date(seconds * 1_000))
+      provider.answerCall = ({ method, params }) => {
+        const [filter] = params as readonly { fromBlock?: string; toBlock?: string }[]
+        const blocks =
+          Number.parseInt(filter?.toBlock ?? '0', 16) - Number.parseInt(filter?.fromBlock ?? '0', 16)
+        return method === 'eth_getLogs' && blocks >= 100 ? { code: -32603, message } : null
+      }
+      await rpc.batch(logsOf(0, 240))
+      assert.equal(rpc.listLimits()[0]?.blocksMax, 60)
+      seconds = 61
+      assert.equal(rpc.listLimits()[0]?.blocksMax ?? null, kept)
+    })
+
+  test('so it is with the calls of one request', async () => {
+    let seconds = 0
+    const { provider, rpc } = await open({}, '', () => new Date(seconds * 1_000))
+    provider.answerRequest = (calls) =>
+      calls.length > 5 ? { status: 200, body: JSON.stringify({ jsonrpc: '2.0', error: internal }) } : null
+    await rpc.batch(blocks(9))
+    assert.equal(rpc.listLimits().length, 1)
+    seconds = 61
+    assert.deepEqual(rpc.listLimits(), [])
+  })
+})
+
+describe('an answer is given to the call that it is about, or to none', () => {
+  const numbersIn = (outcomes: readonly object[]) =>
+    outcomes.map((outcome) => (outcome as { result?: { number: string } }).result?.number)
+  const reply = (id: number | null, more: object) => ({ jsonrpc: '2.0', id, ...more })
+  const error = { code: -32603, message: 'internal error' }
+
+  test('an error without an id is nobody’s in a batch', async () => {
+    const { provider, rpc } = await open({})
+    const [first, second] = await rpc.batch(blocks(2))
+    assert(first && second)
+    provider.answerRequest = (calls) =>
+      calls.length === 1
+        ? null
+        : { status: 200, body: JSON.stringify([reply(null, { error }), reply(calls[0]?.id ?? 0, first)]) }
+    assert.deepEqual(numbersIn(await rpc.batch(blocks(2))), numbersIn([first, second]))
+  })
+
+  test('an error without an id is the answer to a call that was made alone', async () => {
+    const { provider, rpc } = await open({}, '#calls=1')
+    await rpc.batch(blocks(1))
+    provider.answerRequest = () => ({ status: 200, body: JSON.stringify(reply(null, { error })) })
+    const [outcome] = await rpc.batch(blocks(1))
+    assert(outcome && 'error' in outcome)
+    assert.equal(outcome.error.message, error.message)
+  })
+
+  const wrong: Readonly<Record<string, (id: number) => unknown>> = {
+    'another id': (id) => reply(id + 1, { result: null }),
+    'neither a result nor an error': (id) => reply(id, {}),
+    'no object': () => 'ok',
+  }
+  for (const [name, answer] of Object.entries(wrong))
+    for (const limits of ['', '#calls=1'])
+      test(`a reply with ${name} is none${limits ? ', to a call alone' : ''}`, async () => {
+        const { provider, rpc } = await open({}, limits)
+        await rpc.batch(blocks(1))
+        provider.answerRequest = (calls) => {
+          const replies = calls.map(({ id }) => answer(id))
+          return { status: 200, body: JSON.stringify(limits ? replies[0] : replies) }
+        }
+        await assert.rejects(rpc.batch(blocks(1)), RpcUnavailableError)
+      })
 })
 
 describe('a provider that limits the rate is kept to it', () => {
