@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RpcAnswerError } from '../rpc.ts'
-import { isRevert, isUnfunded } from './refusals.ts'
+import { isHeld, isRevert, isUnfunded, readRevert } from './refusals.ts'
 
 const error = (code: number, message: string, data?: unknown) => new RpcAnswerError(code, message, data)
 
@@ -43,5 +43,38 @@ test('a node that could not tell has not answered', () => {
 })
 
 test('EDR says in its own words that the sender cannot pay', () => {
-  assert.equal(isUnfunded(error(-32000, "Sender doesn't have enough funds to send tx")), true)
+  const words =
+    "Sender doesn't have enough funds to send tx. The max upfront cost is: 210000000000000 and the sender's balance is: 0."
+  assert.equal(isUnfunded(error(-32000, words, null)), true)
+  assert.equal(isRevert(error(-32000, words, null)), false)
+})
+
+test('EDR says in its own words that it has a transaction, or that its place is taken', () => {
+  for (const words of [
+    'Known transaction: 0x48e3cef6acd5f22a383f01ac67c926c57de6a635c17992224979ee91f0d80271',
+    'Replacement transaction underpriced. A gasPrice/maxFeePerGas of at least 11000000000 is necessary to replace the existing transaction with nonce 0.',
+    'Transaction nonce too low. Expected nonce to be at least 1 but got 0.',
+  ])
+    assert.equal(isHeld(error(-32000, words, null)), true, words)
+})
+
+test('what a contract says about funds is its own refusal, whichever code the client gives it', () => {
+  for (const one of [
+    error(3, 'execution reverted: insufficient funds', '0x'),
+    error(-32000, 'execution reverted: insufficient funds'),
+    error(-32000, "reverted with reason string 'insufficient funds'"),
+    error(-32603, 'insufficient funds', { data: `0x08c379a0${'00'.repeat(32)}` }),
+  ]) {
+    assert.equal(isUnfunded(one), false, one.message)
+    assert.equal(isRevert(one), true, one.message)
+  }
+})
+
+test('what failing code has returned is read from a text and from EDR’s object, and nowhere else', () => {
+  const returned = `0x08c379a0${'00'.repeat(32)}`
+  assert.equal(readRevert(error(3, 'execution reverted', returned)), returned)
+  const edr = { reason: { Revert: returned }, data: returned, transactionHash: null }
+  assert.equal(readRevert(error(-32000, "reverted with reason string ''", edr)), returned)
+  for (const data of [undefined, null, 7, {}, { data: 7 }, [returned]])
+    assert.equal(readRevert(error(-32000, 'execution reverted', data)), '0x')
 })

@@ -1,8 +1,9 @@
+import type { Hex } from '../hex.ts'
 import type { RpcAnswerError } from '../rpc.ts'
 
 /**
- * How nodes refuse a transaction, in the words of geth, reth, erigon, Nethermind, Besu and anvil. They share no error
- * codes.
+ * How nodes refuse a transaction, in the words of geth, reth, erigon, Nethermind, Besu, anvil and EDR. They share no
+ * error codes.
  */
 
 /** The node has this transaction, or another one in its place, or the nonce is used. */
@@ -23,22 +24,27 @@ const revertWords =
  * Whether the code ran and failed: then the token or a wallet has answered. Any other error is the node's own, and says
  * nothing about the call.
  */
-export function isRevert({ code, message, data }: RpcAnswerError): boolean {
-  return code === 3 || isRevertData(data) || revertWords.test(message)
+export function isRevert(error: RpcAnswerError): boolean {
+  return error.code === 3 || isRevertData(readRevert(error)) || revertWords.test(error.message)
+}
+
+/** What the code that failed has returned. EDR puts it into an object, next to what it makes of it. */
+export function readRevert({ data }: RpcAnswerError): Hex {
+  const returned = data instanceof Object && 'data' in data ? data.data : data
+  return typeof returned === 'string' ? (returned as Hex) : '0x'
 }
 
 /** A selector and words, as Solidity encodes errors. The hash of a block that is missing has another length. */
-function isRevertData(data: unknown): boolean {
-  return typeof data === 'string' && /^0x[0-9a-f]{8}(?:[0-9a-f]{64})*$/i.test(data)
+function isRevertData(data: Hex): boolean {
+  return /^0x[0-9a-f]{8}(?:[0-9a-f]{64})*$/i.test(data)
 }
 
-/** The sender cannot pay the most that the transaction may cost. */
-export function isUnfunded({ code, message }: RpcAnswerError): boolean {
-  // 3 is a revert, whose words are the contract's.
+/** The sender cannot pay the most that the transaction may cost. The words of a revert are the contract's. */
+export function isUnfunded(error: RpcAnswerError): boolean {
   return (
-    code !== 3 &&
+    !isRevert(error) &&
     /insufficient ?funds|insufficient sender balance|doesn't have enough funds|exceeds (account )?balance|overshot/i.test(
-      message,
+      error.message,
     )
   )
 }

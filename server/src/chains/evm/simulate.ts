@@ -6,7 +6,7 @@ import { type ProviderAnswer, RpcAnswerError, type RpcOutcome, RpcUnavailableErr
 import type { Chain } from './chain.ts'
 import { type Authorization, authorizationStateCalldata, transferCalldata } from './eip3009.ts'
 import { type Call, type CallResult, decodeAggregate, multicall, readManyParams } from './multicall.ts'
-import { isRevert, isUnfunded } from './refusals.ts'
+import { isRevert, isUnfunded, readRevert } from './refusals.ts'
 
 /**
  * Asks nodes how the token would treat a transfer now.
@@ -173,13 +173,12 @@ function readSend(
   if (!state?.success || !balance?.success) throw notToken()
   if (!sent || ('error' in sent && (isUnfunded(sent.error) || !isRevert(sent.error)))) unwrap(sent)
   const refusal = sent && 'error' in sent ? sent.error : null
-  const returnData = typeof refusal?.data === 'string' ? (refusal.data as Hex) : '0x'
   const units = toUnits(balance)
   return {
     isGood: refusal === null && units >= authorization.value + inFlightUnits,
     isNonceUsed: isTrue(state),
     balance: units,
-    revertReason: refusal === null ? '' : readReason({ success: false, returnData }),
+    revertReason: refusal === null ? '' : readReason(readRevert(refusal)),
     blockNumber: numberIn(block),
   }
 }
@@ -348,9 +347,9 @@ const isBlacklisted: Hex = '0xfe575a87'
 
 const errorAbi = [{ type: 'error', name: 'Error', inputs: [{ name: 'message', type: 'string' }] }] as const
 
-function readReason({ returnData }: CallResult): string {
+function readReason(data: Hex): string {
   try {
-    return String(decodeErrorResult({ abi: errorAbi, data: returnData }).args[0])
+    return String(decodeErrorResult({ abi: errorAbi, data }).args[0])
   } catch {
     // Custom errors and empty reverts have no message; the transfer is refused without one.
     return ''
