@@ -6,10 +6,8 @@ import { languages } from '../../src/http/console/texts/choose.ts'
 import { forStore } from '../../src/http/console/visitor.ts'
 import { openRails } from '../../src/payments/rails.ts'
 import { signRefund } from '../../src/refunds/sign.ts'
-import { registerWallet } from '../../src/stores/wallets.ts'
 import { newPayer, wrap } from '../support/chain/evm-payment.ts'
 import { openAs } from '../support/database.ts'
-import { operator } from '../support/operator.ts'
 import { openRefunding, signTyped } from './support/refunding.ts'
 import { assertRefuses } from './support/refunds.ts'
 
@@ -22,44 +20,14 @@ const daySeconds = 24 * 3_600
 const owner = newPayer()
 const wallet = await chain.deploy('OwnedWallet', [owner.address])
 
-/** A final payment to the store's current wallet. */
-async function pay(): Promise<string> {
-  const payer = await shop.fund()
-  const id = await shop.create()
-  await shop.idle()
-  const answer = shop.pay({ checkoutId: id, header: await shop.sign(id, payer) } as never)
-  for (;;) {
-    await shop.send()
-    await shop.mine()
-    const [row] = await db.query<{ id: string }>(
-      'select payment_id as id from credits where checkout_id = $1',
-      [id],
-    )
-    if (!row) continue
-    assert.equal((await answer).statusCode, 200)
-    await shop.mine(9)
-    return row.id
-  }
-}
-
-/** Has the store paid to this wallet from now on. */
-async function use(address: Address): Promise<void> {
-  await registerWallet(
-    shop.ctx,
-    shop.store.id,
-    operator,
-    { family: 'EVM', walletAddress: address, custodialType: 'NON_CUSTODIAL' },
-    shop.ctx.now(),
-  )
-  await db.query('update wallets set proven_at = clock()')
-}
+const pay = async () => await shop.payment(await shop.fund())
 
 /** They are made before any test moves the clock: payers sign for minutes only. */
-await use(wallet)
+await shop.payTo(wallet)
 const payments = [await pay(), await pay(), await pay()]
 const next = () => payments.pop() ?? assert.fail()
 const later = await chain.foresee(owner.address)
-await use(later.address)
+await shop.payTo(later.address)
 const toLater = await pay()
 
 async function storedSignatures(payer: Address): Promise<Hex[]> {

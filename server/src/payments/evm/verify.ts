@@ -101,7 +101,7 @@ export async function verifyPayment(
   if (!isSigned && !isContract)
     return payment.hasContractForm
       ? refuse('invalid_exact_evm_payload_undeployed_smart_wallet', null, sayUndeployed(verifier.chain, from))
-      : refuse('invalid_exact_evm_signature')
+      : refuse('invalid_exact_evm_signature', null, sayUnsigned(verifier.chain, from))
   const transfer: SignedTransfer = {
     asset: payment.asset,
     authorization,
@@ -125,6 +125,11 @@ export async function verifyPayment(
 
 function sayUndeployed({ network }: Chain, payer: Hex): string {
   return `This form of signature is that of a smart wallet, but no wallet is deployed at ${showEvmAddress(payer)} on ${network.name}, so nothing there can confirm it. Deploy the wallet, for example by sending any transaction from it, then send the same payment again. Nothing was charged.`
+}
+
+/** Some smart wallets sign as a key does, a Safe with one owner for example. */
+function sayUnsigned({ network }: Chain, payer: Hex): string {
+  return `The key of ${showEvmAddress(payer)} has not signed these terms, and no contract is deployed there on ${network.name} that could accept the signature. If the payer is a smart wallet, send any transaction from it first, which deploys it, then send the same payment again. Nothing was charged.`
 }
 
 /** The x402 reason for a token's revert message. */

@@ -77,7 +77,7 @@ export async function openDriven({ withoutBatcher = false, ...options }: Options
 
   let people = 0
   /** Each payment comes from a different client address, so that nobody is slowed down by another payer's failures. */
-  const pay = ({ checkoutId, header }: Prepared) =>
+  const pay = ({ checkoutId, header }: Pick<Prepared, 'checkoutId' | 'header'>) =>
     shop.request({
       method: 'POST',
       url: `/api/v1/checkouts/${checkoutId}`,

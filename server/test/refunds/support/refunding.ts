@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Actor, Refund } from '@farthing/sdk'
-import type { Hex, TypedDataDefinition } from 'viem'
+import type { Address, Hex, TypedDataDefinition } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Context } from '../../../src/context.ts'
 import { openDatabase } from '../../../src/database/db.ts'
@@ -12,11 +12,13 @@ import { type PreparedRefund, prepareRefund } from '../../../src/refunds/prepare
 import { readRefund } from '../../../src/refunds/read.ts'
 import { signRefund } from '../../../src/refunds/sign.ts'
 import { watchRefunds } from '../../../src/refunds/watch.ts'
+import { registerWallet } from '../../../src/stores/wallets.ts'
 import { openDriven, type Prepared } from '../../payments/adversity/driven.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { fundedKey } from '../../support/chain/evm.ts'
 import type { Payer } from '../../support/chain/evm-payment.ts'
 import { urlAs } from '../../support/database.ts'
+import { operator } from '../../support/operator.ts'
 
 /** The key of the wallet that `openShop` registers for its store. */
 export const walletKey = fundedKey(1)
@@ -108,6 +110,30 @@ export async function openRefunding(options: Parameters<typeof openDriven>[0] = 
       for (const answer of await Promise.all(answers)) assert.equal(answer.statusCode, 200, answer.body)
       await shop.mine(9)
       return await Promise.all(payments.map((payment) => toPaid(payment)))
+    },
+    /** A final payment to the store's current wallet, signed as `openShop` signs. */
+    async payment(...signed: [payer: Payer, overrides?: Parameters<typeof shop.sign>[2]]): Promise<string> {
+      const checkoutId = await shop.create()
+      await shop.idle()
+      const answer = shop.pay({ checkoutId, header: await shop.sign(checkoutId, ...signed) })
+      for (;;) {
+        await shop.send()
+        await shop.mine()
+        const [row] = await db.query<{ id: string }>(
+          'select payment_id as id from credits where checkout_id = $1',
+          [checkoutId],
+        )
+        if (!row) continue
+        assert.equal((await answer).statusCode, 200)
+        await shop.mine(9)
+        return row.id
+      }
+    },
+    /** Has the store paid to this wallet from now on. */
+    async payTo(walletAddress: Address): Promise<void> {
+      const wallet = { family: 'EVM', walletAddress, custodialType: 'NON_CUSTODIAL' } as const
+      await registerWallet(shop.ctx, storeId, operator, wallet, shop.ctx.now())
+      await db.query('update wallets set proven_at = clock()')
     },
     /** Sends what waits, and mines it. */
     async land(): Promise<void> {

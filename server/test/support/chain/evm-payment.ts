@@ -7,6 +7,7 @@ import {
   getAddress,
   type Hex,
   serializeErc6492Signature,
+  type TypedDataDefinition,
   toHex,
 } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -42,7 +43,11 @@ type SignAuthorization = {
   /** The payer, if the key is not its own: a contract wallet. */
   readonly from?: Address
   readonly type?: 'TransferWithAuthorization' | 'ReceiveWithAuthorization'
+  /** Signs in the payer's name, if the payer is a contract wallet with signatures of its own. */
+  readonly signTyped?: SignTyped
 }
+
+export type SignTyped = (typed: TypedDataDefinition) => Promise<Hex>
 
 const authorizationFields = [
   { name: 'from', type: 'address' },
@@ -58,7 +63,8 @@ export async function signAuthorization(input: SignAuthorization): Promise<Signe
   const { domain, to, value, validBefore, validAfter = 0n, type = 'TransferWithAuthorization' } = input
   const { from = account.address, nonce = newNonce() } = input
   const message = { from, to, value, validAfter, validBefore, nonce }
-  const signature = await account.signTypedData({
+  const { signTyped = (typed) => account.signTypedData(typed) } = input
+  const signature = await signTyped({
     domain,
     types: { TransferWithAuthorization: authorizationFields, ReceiveWithAuthorization: authorizationFields },
     primaryType: type,

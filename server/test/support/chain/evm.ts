@@ -71,7 +71,7 @@ export type Domain = {
   readonly verifyingContract: Address
 }
 
-type ContractName = 'Token' | 'Multicall3' | 'OwnedWallet' | 'BurningWallet' | 'Attacker'
+type ContractName = 'Token' | 'Multicall3' | 'OwnedWallet' | 'PasskeyWallet' | 'BurningWallet' | 'Attacker'
 type Call = {
   readonly to: Address
   readonly data: Hex
@@ -162,11 +162,13 @@ export async function openEvm(options: EvmOptions = {}) {
   }
 
   /** A wallet that is not on the chain yet: its address, and the call that would put it there. */
-  const foresee = async (owner: Address): Promise<{ address: Address; factory: Address; calldata: Hex }> => {
-    const { OwnedWallet } = await readArtifacts()
-    assert(OwnedWallet)
-    const { abi, bytecode } = OwnedWallet
-    const code = encodeDeployData({ abi, bytecode, args: [owner] })
+  const foresee = async (
+    owner: Address | readonly Hex[],
+  ): Promise<{ address: Address; factory: Address; calldata: Hex }> => {
+    const { OwnedWallet, PasskeyWallet } = await readArtifacts()
+    const contract = typeof owner === 'string' ? OwnedWallet : PasskeyWallet
+    assert(contract)
+    const code = encodeDeployData({ abi: contract.abi, bytecode: contract.bytecode, args: [owner] })
     return {
       address: getCreate2Address({ from: deployer, salt: zeroHash, bytecode: code }),
       factory: getAddress(deployer),
