@@ -1,8 +1,6 @@
 import type { Context } from '../context.ts'
-import type { Transaction } from '../database/db.ts'
-import { type CheckoutId, firstIdAt, type StoreId } from '../ids.ts'
+import { firstIdAt } from '../ids.ts'
 import { scheduleCancellation, takeCancellation } from '../stores/undo.ts'
-import type { Checkout } from './checkout.ts'
 import { moveCheckouts } from './move.ts'
 import { type CheckoutRow, toCheckout } from './rows.ts'
 
@@ -24,26 +22,15 @@ export async function cancelUndone(ctx: Context, now: Date): Promise<boolean> {
     if (!found) return false
     const { changeId, storeId, address, since, undoneBy } = found
     const from = firstIdAt('ch', ctx.config.cell, new Date(since.getTime() - clocksDifferMs))
-    const open = await lockOpenTo(tx, storeId, address, from, checkoutsPerRun)
-    if (open.length > 0) await moveCheckouts(ctx, tx, open, { status: 'CANCELED', actor: undoneBy }, now)
+    const open = await tx.query<CheckoutRow>(
+      `select * from checkouts c where c.store_id = $1 and c.status = 'OPEN' and c.id >= $3 and c.expires_at > clock()
+         and exists (select 1 from json_array_elements(c.options) o where o ->> 'payTo' = $2)
+       order by c.id limit $4 for update of c skip locked`,
+      [storeId, address, from, checkoutsPerRun],
+    )
+    if (open.length > 0)
+      await moveCheckouts(ctx, tx, open.map(toCheckout), { status: 'CANCELED', actor: undoneBy }, now)
     if (open.length < checkoutsPerRun) await scheduleCancellation(tx, changeId, againSeconds, searchMinutes)
     return true
   })
-}
-
-/** Locks open checkouts of a store that pay to an address, from the id `from` on, and skips those that another process holds. */
-async function lockOpenTo(
-  tx: Transaction,
-  storeId: StoreId,
-  address: string,
-  from: CheckoutId,
-  limit: number,
-): Promise<Checkout[]> {
-  const rows = await tx.query<CheckoutRow>(
-    `select * from checkouts c where c.store_id = $1 and c.status = 'OPEN' and c.id >= $3 and c.expires_at > clock()
-       and exists (select 1 from json_array_elements(c.options) o where o ->> 'payTo' = $2)
-     order by c.id limit $4 for update of c skip locked`,
-    [storeId, address, from, limit],
-  )
-  return rows.map(toCheckout)
 }

@@ -1,7 +1,5 @@
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
-import type { Transaction } from '../database/db.ts'
-import type { Checkout } from './checkout.ts'
 import { moveCheckouts } from './move.ts'
 import { type CheckoutRow, toCheckout } from './rows.ts'
 
@@ -11,37 +9,27 @@ const checkoutsPerRun = 500
 /** A chain that no worker follows any more must not keep its checkouts open forever. */
 const followerPatienceHours = 24
 
-/** Expires OPEN checkouts whose time has passed. Returns how many. Any number of processes may run it at once. */
+/**
+ * Expires OPEN checkouts whose time has passed. Returns how many. Any number of processes may run it at once: each skips
+ * those that another holds. If an amount is reserved for plain transfers, its chain must have been read up to the expiry;
+ * a chain that is no longer followed delays it by at most `followerPatienceHours`.
+ */
 export async function expireCheckouts(ctx: Context, now: Date): Promise<number> {
   const expired = await ctx.db.transaction(async (tx) => {
-    const due = await lockExpired(tx, checkoutsPerRun, followerPatienceHours)
+    const due = await tx.query<CheckoutRow>(
+      `select * from checkouts c where c.status = 'OPEN' and c.expires_at <= clock()
+         and not exists (select 1 from reserved_amounts r left join followers f on f.network = r.network
+           where r.checkout_id = c.id and coalesce(f.head_time, 'epoch') < c.expires_at
+             and c.expires_at > clock() - make_interval(hours => $2))
+       order by c.expires_at limit $1 for update of c skip locked`,
+      [checkoutsPerRun, followerPatienceHours],
+    )
     if (due.length === 0) return 0
-    const moved = await moveCheckouts(ctx, tx, due, { status: 'EXPIRED' }, now)
+    const moved = await moveCheckouts(ctx, tx, due.map(toCheckout), { status: 'EXPIRED' }, now)
     crashPoint(ctx, 'expire-before-commit')
     return moved.length
   })
   if (expired > 0) crashPoint(ctx, 'expire-after-commit')
   ctx.metrics.checkoutsExpired.inc(expired)
   return expired
-}
-
-/**
- * Locks unpaid checkouts whose time has passed, and skips those that another process holds. If an amount is reserved
- * for plain transfers, its chain must have been read up to the expiry; a chain that is no longer followed delays it by
- * at most `followerPatienceHours`.
- */
-async function lockExpired(
-  tx: Transaction,
-  limit: number,
-  followerPatienceHours: number,
-): Promise<Checkout[]> {
-  const rows = await tx.query<CheckoutRow>(
-    `select * from checkouts c where c.status = 'OPEN' and c.expires_at <= clock()
-       and not exists (select 1 from reserved_amounts r left join followers f on f.network = r.network
-         where r.checkout_id = c.id and coalesce(f.head_time, 'epoch') < c.expires_at
-           and c.expires_at > clock() - make_interval(hours => $2))
-     order by c.expires_at limit $1 for update of c skip locked`,
-    [limit, followerPatienceHours],
-  )
-  return rows.map(toCheckout)
 }

@@ -29,10 +29,16 @@ const outcomesPerRun = 5_000
  * may run it at once. A decision that fails because of us stays, and does not hold up the others.
  */
 export async function applyDecisions(ctx: Context, now: Date): Promise<number> {
-  const waiting = await listWaiting(ctx.db, decisionsPerRun)
+  // The oldest of each store, then the second of each, and so on.
+  const waiting = await ctx.db.query<{ id: DecisionId }>(
+    `select id from (select id, row_number() over (partition by store_id order by id) as place
+       from decisions where decided_at is null) waiting
+     order by place, id limit $1`,
+    [decisionsPerRun],
+  )
   const failures: unknown[] = []
   let applied = 0
-  for (const id of waiting) {
+  for (const { id } of waiting) {
     try {
       if (await apply(ctx, id, now)) applied++
     } catch (error) {
@@ -65,19 +71,16 @@ async function apply(ctx: Context, id: DecisionId, now: Date): Promise<boolean> 
   }
 }
 
-export async function forgetDecisions(ctx: Context): Promise<void> {
-  while ((await deleteApplied(ctx.db, outcomesKeptHours, outcomesPerRun)) === outcomesPerRun);
-}
-
-/** The decisions that wait: the oldest of each store, then the second of each, and so on. */
-async function listWaiting(db: Database, limit: number): Promise<DecisionId[]> {
-  const rows = await db.query<{ id: DecisionId }>(
-    `select id from (select id, row_number() over (partition by store_id order by id) as place
-       from decisions where decided_at is null) waiting
-     order by place, id limit $1`,
-    [limit],
-  )
-  return rows.map(({ id }) => id)
+/** Deletes decisions that were applied long ago. */
+export async function forgetDecisions({ db }: Context): Promise<void> {
+  const forget = () =>
+    db.query(
+      `delete from decisions where id in (select id from decisions
+         where decided_at < clock() - make_interval(hours => $1) order by decided_at limit $2 for update skip locked)
+       returning id`,
+      [outcomesKeptHours, outcomesPerRun],
+    )
+  while ((await forget()).length === outcomesPerRun);
 }
 
 /** Null if it was applied meanwhile, or if another process is applying it. */
@@ -96,17 +99,6 @@ async function writeOutcome(db: Database | Transaction, id: DecisionId, outcome:
     'update decisions set decided_at = clock(), outcome = $2 where id = $1 and decided_at is null',
     [id, JSON.stringify(outcome)],
   )
-}
-
-/** Deletes decisions that were applied long ago. Returns how many. */
-async function deleteApplied(db: Database, keptHours: number, limit: number): Promise<number> {
-  const rows = await db.query(
-    `delete from decisions where id in (select id from decisions
-       where decided_at < clock() - make_interval(hours => $1) order by decided_at limit $2 for update skip locked)
-     returning id`,
-    [keptHours, limit],
-  )
-  return rows.length
 }
 
 /** Decisions that `work` has not taken yet. */
