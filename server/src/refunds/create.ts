@@ -126,11 +126,17 @@ async function findReplayed(
   storeId: StoreId,
   { idempotency, paymentId }: AskedRefund,
 ): Promise<Refund | null> {
-  const known = idempotency && (await readByIdempotencyKey(tx, storeId, idempotency.key))
-  if (!known) return null
-  if (known.bodyHash !== idempotency.bodyHash || known.refund.paymentId !== paymentId)
+  if (!idempotency) return null
+  const [row] = await tx.query<RefundRow & { bodyHash: string }>(
+    `select ${refundColumns}, r.body_hash as "bodyHash" from refunds r
+     where r.store_id = $1 and r.idempotency_key = $2`,
+    [storeId, idempotency.key],
+  )
+  if (!row) return null
+  const { bodyHash, ...known } = row
+  if (bodyHash !== idempotency.bodyHash || known.paymentId !== paymentId)
     throw new Problem('idempotency_key_reused', 'The Idempotency-Key belongs to another refund.')
-  return known.refund
+  return toRefund(known)
 }
 
 async function readKnown(
@@ -176,7 +182,11 @@ async function create(
   const left = payment.amount - (known.reserved ?? 0n) - adopted
   const amount = asked.amount ?? left
   checkAmount(network, asset, amount, left)
-  if ((await countRefundsOf(tx, payment.paymentId, refundsPerPaymentMax)) === refundsPerPaymentMax)
+  const earlier = await tx.query('select 1 as one from refunds where payment_id = $1 limit $2', [
+    payment.paymentId,
+    refundsPerPaymentMax,
+  ])
+  if (earlier.length === refundsPerPaymentMax)
     throw new Problem(
       'payment_not_open',
       `The payment has had ${refundsPerPaymentMax} refunds, with those that were canceled: it cannot have more.`,
@@ -238,36 +248,12 @@ function checkAmount(network: string, asset: string, amount: bigint, left: bigin
   }
 }
 
-/** Counts a payment's refunds, canceled ones too, up to `max`. */
-async function countRefundsOf(tx: Transaction, paymentId: string, max: number): Promise<number> {
-  const [row] = await tx.query<{ count: number }>(
-    'select count(*)::integer as count from (select 1 from refunds where payment_id = $1 limit $2) r',
-    [paymentId, max],
-  )
-  return row?.count ?? 0
-}
-
 /** Serialises requests with the same key, so that later ones find the refund of the first. */
 async function lockIdempotencyKey(tx: Transaction, storeId: StoreId, key: string): Promise<void> {
   await tx.query("select pg_advisory_xact_lock(hashtextextended('refund ' || $1 || ' ' || $2, 0))", [
     storeId,
     key,
   ])
-}
-
-async function readByIdempotencyKey(
-  db: Database | Transaction,
-  storeId: StoreId,
-  key: string,
-): Promise<{ readonly refund: Refund; readonly bodyHash: string } | null> {
-  const [row] = await db.query<RefundRow & { bodyHash: string }>(
-    `select ${refundColumns}, r.body_hash as "bodyHash" from refunds r
-     where r.store_id = $1 and r.idempotency_key = $2`,
-    [storeId, key],
-  )
-  if (!row) return null
-  const { bodyHash, ...refund } = row
-  return { refund: toRefund(refund), bodyHash }
 }
 
 /** The last 24 hours. With calendar days, a manager could refund twice the limit around midnight. */
@@ -287,27 +273,17 @@ export async function isAboveLimit(
   now: Date,
 ): Promise<boolean> {
   const since = firstIdAt('rf', ctx.config.cell, new Date(now.getTime() - dayMs))
-  const sums = await sumSince(ctx.db, storeId, [actorId], since)
+  const sums = await ctx.db.query<{ network: string; asset: string; units: string }>(
+    `select r.network, r.asset, sum(r.amount)::text as units from refunds r
+     where r.store_id = $1 and r.id >= $3 and r.actor ->> 'id' = $2 and r.status not in ('FAILED', 'CANCELED')
+     group by r.network, r.asset`,
+    [storeId, actorId, since],
+  )
   const refunded = sums.reduce(
-    (sum, { network, asset, units }) => sum + units * 10n ** BigInt(decimalsMax - decimalsOf(network, asset)),
+    (sum, { network, asset, units }) =>
+      sum + BigInt(units) * 10n ** BigInt(decimalsMax - decimalsOf(network, asset)),
     0n,
   )
   const { coefficient, scale } = parseDecimal(limit)
   return refunded > coefficient * 10n ** BigInt(decimalsMax - scale)
-}
-
-/** Sums the refunds of these members since the id `since`, by asset, in its smallest unit. */
-async function sumSince(
-  db: Database,
-  storeId: StoreId,
-  actorIds: readonly string[],
-  since: string,
-): Promise<{ readonly network: string; readonly asset: string; readonly units: bigint }[]> {
-  const rows = await db.query<{ network: string; asset: string; units: string }>(
-    `select r.network, r.asset, sum(r.amount)::text as units from refunds r
-     where r.store_id = $1 and r.id >= $3 and r.actor ->> 'id' = any($2) and r.status not in ('FAILED', 'CANCELED')
-     group by r.network, r.asset`,
-    [storeId, actorIds, since],
-  )
-  return rows.map(({ network, asset, units }) => ({ network, asset, units: BigInt(units) }))
 }

@@ -97,6 +97,10 @@ async function toOrder(tx: Transaction, refund: Refund): Promise<RefundOrder> {
     )
   const key = { asset, wallet, refundId: refund.id }
   const before = refund.nonce === null ? null : await readHandOut(tx, network, key, refund.nonce)
+  const ended = await tx.query<{ id: RefundId }>(
+    'select id from refunds where payment_id = $1 and ended_at is not null order by id',
+    [paymentId],
+  )
   const isSpent = before === null || (before.state === 'dead' && before.reason !== 'authorization_expired')
   return {
     refundId: refund.id,
@@ -107,7 +111,7 @@ async function toOrder(tx: Transaction, refund: Refund): Promise<RefundOrder> {
     amount,
     nonces,
     taken: isSpent ? null : refund.nonce,
-    endedIds: await listEnded(tx, paymentId),
+    endedIds: ended.map(({ id }) => id),
   }
 }
 
@@ -120,13 +124,4 @@ export async function orUnavailable<Answer>(asking: Promise<Answer>): Promise<An
       cause: error,
     })
   })
-}
-
-/** The payment's refunds that can no longer move money. */
-async function listEnded(tx: Transaction, paymentId: string): Promise<RefundId[]> {
-  const rows = await tx.query<{ id: RefundId }>(
-    'select id from refunds where payment_id = $1 and ended_at is not null order by id',
-    [paymentId],
-  )
-  return rows.map(({ id }) => id)
 }

@@ -31,7 +31,11 @@ export async function proveSent(ctx: Context, rail: Rail): Promise<boolean> {
 
 async function prove(ctx: Context, sent: NonNullable<Rail['sent']>, named: Named): Promise<void> {
   const { transaction, asset, recipient, amount, createdAt, storeId, ageSeconds } = named
-  const wallets = await listProven(ctx.db, storeId)
+  const proven = await ctx.db.query<{ pay_to: string }>(
+    'select distinct pay_to from wallets where store_id = $1 and proven_at is not null',
+    [storeId],
+  )
+  const wallets = proven.map(({ pay_to }) => pay_to)
   const found = await sent.find({ transaction, asset, recipient, amount, wallets, notBefore: createdAt })
   if (found.outcome === 'waiting' && ageSeconds > waitingSeconds) return await refute(ctx, named, 'not_final')
   if (found.outcome === 'unknown' && ageSeconds > unknownSeconds) return await refute(ctx, named, 'unknown')
@@ -177,13 +181,4 @@ async function findUse(
     [network, asset, transaction, block, place, logIndex, storeId, recipient, amount.toString()],
   )
   return row?.use ?? null
-}
-
-/** The wallets that the store has proven, retired ones too, in stored form. */
-async function listProven(db: Database, storeId: StoreId): Promise<string[]> {
-  const rows = await db.query<{ pay_to: string }>(
-    'select distinct pay_to from wallets where store_id = $1 and proven_at is not null',
-    [storeId],
-  )
-  return rows.map(({ pay_to }) => pay_to)
 }
