@@ -74,7 +74,9 @@ export async function announcePlace(
   },
 ): Promise<void> {
   const { type, address, now } = news
-  const member = await readMember(tx, news.memberId)
+  const [member] = await tx.query<Member>(`select ${memberColumns} from members where id = $1`, [
+    news.memberId,
+  ])
   if (!member) return
   const sentence = describe[type]({ name: member.name, role: 'viewer' }, member.name)
   for (const [place, { storeId, role }] of (await listMemberships(tx, member.id)).entries()) {
@@ -236,9 +238,4 @@ async function listOwnerAddresses(
     [storeId, memberId],
   )
   return row ?? { storeName: '', isKnown: false, addresses: [] }
-}
-
-async function readMember(tx: Transaction, memberId: MemberId): Promise<Member | null> {
-  const [row] = await tx.query<Member>(`select ${memberColumns} from members where id = $1`, [memberId])
-  return row ?? null
 }

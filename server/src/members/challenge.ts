@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Context } from '../context.ts'
-import type { Database, Transaction } from '../database/db.ts'
+import type { Transaction } from '../database/db.ts'
 import { Refusal } from './refusal.ts'
 import { hashToken, newToken } from './token.ts'
 
@@ -24,7 +24,15 @@ export async function openChallenge(
   subject: Subject,
 ): Promise<string> {
   const challenge = newToken()
-  await insertChallenge(ctx.db, toKey(challenge, purpose, browserHash, subject))
+  await ctx.db.query(
+    `with over as (
+       delete from challenges where hash in (
+         select hash from challenges where expires_at < clock() order by expires_at limit $6 for update skip locked)
+     )
+     insert into challenges (hash, purpose, browser_hash, subject_hash, expires_at)
+     values ($1, $2, $3, $4, clock() + make_interval(secs => $5))`,
+    [hashToken(challenge), purpose, browserHash, hashSubject(subject), challengeSeconds, clearedAtOnce],
+  )
   return challenge
 }
 
@@ -46,40 +54,15 @@ export async function tryChallenge(
   browserHash: Buffer,
   subject: Subject,
 ): Promise<boolean> {
-  return await deleteChallenge(tx, toKey(challenge, purpose, browserHash, subject))
-}
-
-function toKey(challenge: string, purpose: Purpose, browserHash: Buffer, subject: Subject): ChallengeKey {
-  const entries = Object.entries(subject).sort(([a], [b]) => (a < b ? -1 : 1))
-  const subjectHash = Buffer.from(hash('sha256', JSON.stringify(entries), 'hex'), 'hex')
-  return { hash: hashToken(challenge), purpose, browserHash, subjectHash }
-}
-
-type ChallengeKey = {
-  readonly hash: Buffer
-  readonly purpose: Purpose
-  readonly browserHash: Buffer
-  readonly subjectHash: Buffer
-}
-
-async function insertChallenge(db: Database, key: ChallengeKey): Promise<void> {
-  await db.query(
-    `with over as (
-       delete from challenges where hash in (
-         select hash from challenges where expires_at < clock() order by expires_at limit $6 for update skip locked)
-     )
-     insert into challenges (hash, purpose, browser_hash, subject_hash, expires_at)
-     values ($1, $2, $3, $4, clock() + make_interval(secs => $5))`,
-    [key.hash, key.purpose, key.browserHash, key.subjectHash, challengeSeconds, clearedAtOnce],
-  )
-}
-
-/** Whether the challenge was open for exactly this. It no longer is. */
-async function deleteChallenge(tx: Transaction, key: ChallengeKey): Promise<boolean> {
   const rows = await tx.query(
     `delete from challenges where hash = $1 and purpose = $2 and browser_hash = $3 and subject_hash = $4
        and expires_at > clock() returning hash`,
-    [key.hash, key.purpose, key.browserHash, key.subjectHash],
+    [hashToken(challenge), purpose, browserHash, hashSubject(subject)],
   )
   return rows.length > 0
+}
+
+function hashSubject(subject: Subject): Buffer {
+  const entries = Object.entries(subject).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Buffer.from(hash('sha256', JSON.stringify(entries), 'hex'), 'hex')
 }

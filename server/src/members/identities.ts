@@ -80,8 +80,12 @@ export function openIdentities(ctx: Context): Identities | null {
           return null
         }
         // The lock makes a sign-in wait for a recovery or a removal, which deletes the row.
-        const memberId = await lockIdentity(tx, issuer, subject)
-        if (!memberId) throw new Refusal('identity')
+        const [identity] = await tx.query<{ memberId: MemberId }>(
+          'select member_id as "memberId" from identities where issuer = $1 and subject = $2 for share',
+          [issuer, subject],
+        )
+        if (!identity) throw new Refusal('identity')
+        const { memberId } = identity
         await noteSignIn(ctx, tx, memberId, browser, now)
         return await openSession(ctx, tx, { memberId, passkeyId: null, browser, now })
       })
@@ -188,15 +192,6 @@ async function insertIdentity(
     [issuer, subject, memberId, now],
   )
   return rows.length > 0
-}
-
-/** The member whose account this is. */
-async function lockIdentity(tx: Transaction, issuer: string, subject: string): Promise<MemberId | null> {
-  const [row] = await tx.query<{ member_id: MemberId }>(
-    'select member_id from identities where issuer = $1 and subject = $2 for share',
-    [issuer, subject],
-  )
-  return row?.member_id ?? null
 }
 
 export async function hasIdentity(db: Database, memberId: MemberId): Promise<boolean> {

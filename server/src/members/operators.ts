@@ -1,6 +1,5 @@
 import type { Actor } from '@farthing/sdk'
 import type { Context } from '../context.ts'
-import type { Transaction } from '../database/db.ts'
 import { announce } from './announce.ts'
 import type { Member } from './member.ts'
 import { Refusal } from './refusal.ts'
@@ -19,7 +18,10 @@ export async function setOperator(
   now: Date,
 ): Promise<Member> {
   const member = await ctx.db.transaction(async (tx) => {
-    const changed = await updateOperator(tx, memberId, isOperator)
+    const [changed] = await tx.query<Member>(
+      `update members set is_operator = $2 where id = $1 returning ${memberColumns}`,
+      [memberId, isOperator],
+    )
     if (!changed) throw new Refusal('not_found')
     // An owner could replace their passkeys until now, and must not become an operator that way.
     if (isOperator) await withdrawFor(tx, changed.id)
@@ -35,16 +37,4 @@ export async function setOperator(
     isOperator ? 'made a member an operator' : 'a member is no longer an operator',
   )
   return member
-}
-
-async function updateOperator(
-  tx: Transaction,
-  memberId: string,
-  isOperator: boolean,
-): Promise<Member | null> {
-  const [row] = await tx.query<Member>(
-    `update members set is_operator = $2 where id = $1 returning ${memberColumns}`,
-    [memberId, isOperator],
-  )
-  return row ?? null
 }

@@ -20,7 +20,12 @@ export async function muteAlerts(
   const muted = alertKinds.filter((kind) => !wanted.includes(kind))
   await ctx.db.transaction(async (tx) => {
     await useTouch(ctx, tx, touch, { action: 'alerts.choose', values }, now)
-    if (!(await writeMuted(tx, storeId, touch.session.member.id, muted))) throw new Refusal('not_found')
+    const owned = await tx.query(
+      `update memberships set muted_alerts = $3
+       where store_id = $1 and member_id = $2 and role = 'owner' returning store_id`,
+      [storeId, touch.session.member.id, muted],
+    )
+    if (owned.length === 0) throw new Refusal('not_found')
   })
 }
 
@@ -52,21 +57,6 @@ export async function listMuted(
     [memberId],
   )
   return new Map(found.map((row) => [row.store_id, row.muted_alerts]))
-}
-
-/** False if the member does not own the store. */
-async function writeMuted(
-  tx: Transaction,
-  storeId: StoreId,
-  memberId: MemberId,
-  muted: readonly AlertKind[],
-): Promise<boolean> {
-  const rows = await tx.query(
-    `update memberships set muted_alerts = $3
-     where store_id = $1 and member_id = $2 and role = 'owner' returning store_id`,
-    [storeId, memberId, muted],
-  )
-  return rows.length > 0
 }
 
 /** Records up to when an owner has seen the news of the store's wallets, but never a time in the future. */
