@@ -77,7 +77,12 @@ export async function rotateKey(
   return await ctx.db.transaction(async (tx) => {
     const { key, store } = await lockKeyStore(tx, storeId, keyId)
     refuseWider(maker, key)
-    const old = await expireKey(tx, keyId, overlapSeconds)
+    // Never later than it already expires.
+    const [old] = await tx.query<Key>(
+      `update api_keys set expires_at = least(expires_at, clock() + make_interval(secs => $2))
+       where id = $1 and revoked_at is null and (expires_at is null or expires_at > clock()) returning ${keyColumns}`,
+      [keyId, overlapSeconds],
+    )
     if (!old) throw new Problem('not_found', `The key ${keyId} is revoked or has expired.`)
     return await makeKey(ctx, tx, { store, actor: maker.actor, now }, key)
   })
@@ -93,7 +98,10 @@ export async function revokeKey(
   return await ctx.db.transaction(async (tx) => {
     const { key, store } = await lockKeyStore(tx, storeId, keyId)
     refuseWider(maker, key)
-    const revoked = await writeRevoked(tx, keyId)
+    const [revoked] = await tx.query<Key>(
+      `update api_keys set revoked_at = clock() where id = $1 and revoked_at is null returning ${keyColumns}`,
+      [keyId],
+    )
     if (!revoked) return key
     const data = { key: keyToWire(revoked) }
     await appendEvent(tx, newEvent(ctx, store.id, maker.actor, { type: 'key.revoked', data }, now))
@@ -167,7 +175,9 @@ async function lockKeyStore(
   storeId: StoreId | null,
   keyId: string,
 ): Promise<{ key: Key; store: Store }> {
-  const found = isKeyId(keyId) ? await readKey(tx, keyId) : null
+  const [found] = isKeyId(keyId)
+    ? await tx.query<Key>(`select ${keyColumns} from api_keys where id = $1`, [keyId])
+    : []
   const key = found && (storeId === null || found.storeId === storeId) ? found : null
   if (!key)
     throw new Problem('not_found', 'No such key. A key’s id is the part between its second and third "_".')
@@ -204,11 +214,6 @@ async function insertKey(tx: Transaction, key: Key, secretHash: Buffer): Promise
   )
 }
 
-async function readKey(tx: Transaction, keyId: string): Promise<Key | null> {
-  const [row] = await tx.query<Key>(`select ${keyColumns} from api_keys where id = $1`, [keyId])
-  return row ?? null
-}
-
 /** Keys that can still be used. */
 async function countKeys(tx: Transaction, storeId: StoreId): Promise<number> {
   const [row] = await tx.query<{ count: number }>(
@@ -217,22 +222,4 @@ async function countKeys(tx: Transaction, storeId: StoreId): Promise<number> {
     [storeId],
   )
   return row?.count ?? 0
-}
-
-/** Makes a key expire, never later than it already does. */
-async function expireKey(tx: Transaction, keyId: string, seconds: number): Promise<Key | null> {
-  const [row] = await tx.query<Key>(
-    `update api_keys set expires_at = least(expires_at, clock() + make_interval(secs => $2))
-     where id = $1 and revoked_at is null and (expires_at is null or expires_at > clock()) returning ${keyColumns}`,
-    [keyId, seconds],
-  )
-  return row ?? null
-}
-
-async function writeRevoked(tx: Transaction, keyId: string): Promise<Key | null> {
-  const [row] = await tx.query<Key>(
-    `update api_keys set revoked_at = clock() where id = $1 and revoked_at is null returning ${keyColumns}`,
-    [keyId],
-  )
-  return row ?? null
 }
