@@ -145,7 +145,12 @@ export async function deleteEndpoint(
 ): Promise<WebhookEndpoint> {
   return endpointToWire(
     await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
-      await hideEndpoint(tx, endpoint.id)
+      await tx.query(
+        `update webhook_endpoints set deleted_at = clock(), disabled_at = coalesce(disabled_at, clock()),
+           disabled_reason = coalesce(disabled_reason, 'store')
+         where id = $1`,
+        [endpoint.id],
+      )
       const deleted: Endpoint = {
         ...endpoint,
         disabledAt: now,
@@ -173,7 +178,10 @@ export async function rollSecret(
     const end = new Date(now.getTime() + (overlapSeconds ?? overlapSecondsDefault) * 1_000)
     const secrets = sealSecrets(readKeys(ctx), before.id, rollTo(secret, before.secrets, end, now))
     const rolled: Endpoint = { ...before, secrets }
-    await updateSecrets(tx, rolled)
+    await tx.query('update webhook_endpoints set secrets = $2 where id = $1', [
+      before.id,
+      JSON.stringify(secrets),
+    ])
     await tellChange(ctx, tx, actor, { change: 'updated', endpoint: rolled }, now)
     return rolled
   })
@@ -206,7 +214,13 @@ export async function changeEndpoint<Result>(
 ): Promise<Result> {
   return await ctx.db.transaction(async (tx) => {
     await lockEndpoints(tx, storeId)
-    const endpoint = isId('we', endpointId) ? await lockEndpoint(tx, storeId, endpointId) : null
+    const [endpoint] = isId('we', endpointId)
+      ? await tx.query<Endpoint>(
+          `select ${endpointColumns} from webhook_endpoints
+           where store_id = $1 and id = $2 and deleted_at is null for no key update`,
+          [storeId, endpointId],
+        )
+      : []
     return await work(tx, endpoint ?? refuseUnknown())
   })
 }
@@ -241,8 +255,15 @@ async function tellChange(
   )
 }
 
+/** Counts the store's endpoints, and how many more were deleted or changed their URL in the last hours. */
 async function refuseTooMany(tx: Transaction, storeId: StoreId, liveMax: number): Promise<void> {
-  const { live, past } = await countEndpoints(tx, storeId, securityHours)
+  const [counted] = await tx.query<{ live: number; past: number }>(
+    `select count(*) filter (where deleted_at is null)::int as live,
+       count(*) filter (where deleted_at > clock() - make_interval(hours => $2))::int as past
+     from webhook_endpoints where store_id = $1`,
+    [storeId, securityHours],
+  )
+  const { live, past } = counted ?? { live: 0, past: 0 }
   if (live >= liveMax)
     throw new Problem('endpoint_limit', `A store can have at most ${liveMax} webhook endpoints.`)
   if (past >= pastEndpointsMax) {
@@ -259,37 +280,17 @@ async function refuseTaken(
   url: string,
   self: EndpointId | null,
 ): Promise<void> {
-  const taken = await findEndpointByUrl(tx, storeId, url)
-  if (taken !== null && taken !== self)
-    throw new Problem('endpoint_exists', `The endpoint ${taken} already has this URL.`)
+  const [taken] = await tx.query<{ id: EndpointId }>(
+    'select id from webhook_endpoints where store_id = $1 and url = $2 and deleted_at is null',
+    [storeId, url],
+  )
+  if (taken && taken.id !== self)
+    throw new Problem('endpoint_exists', `The endpoint ${taken.id} already has this URL.`)
 }
 
 /** Serialises changes to a store's endpoints, so that they can be counted. */
 async function lockEndpoints(tx: Transaction, storeId: StoreId): Promise<void> {
   await tx.query('select id from stores where id = $1 for no key update', [storeId])
-}
-
-/** The store's endpoints, and how many more were deleted or changed their URL in the last hours. */
-async function countEndpoints(
-  tx: Transaction,
-  storeId: StoreId,
-  hours: number,
-): Promise<{ live: number; past: number }> {
-  const [row] = await tx.query<{ live: number; past: number }>(
-    `select count(*) filter (where deleted_at is null)::int as live,
-       count(*) filter (where deleted_at > clock() - make_interval(hours => $2))::int as past
-     from webhook_endpoints where store_id = $1`,
-    [storeId, hours],
-  )
-  return row ?? { live: 0, past: 0 }
-}
-
-async function findEndpointByUrl(tx: Transaction, storeId: StoreId, url: string): Promise<EndpointId | null> {
-  const [row] = await tx.query<{ id: EndpointId }>(
-    'select id from webhook_endpoints where store_id = $1 and url = $2 and deleted_at is null',
-    [storeId, url],
-  )
-  return row?.id ?? null
 }
 
 async function insertEndpoint(tx: Transaction, endpoint: Endpoint): Promise<void> {
@@ -306,15 +307,6 @@ async function insertEndpoint(tx: Transaction, endpoint: Endpoint): Promise<void
       endpoint.createdAt,
     ],
   )
-}
-
-async function lockEndpoint(tx: Transaction, storeId: StoreId, endpointId: string): Promise<Endpoint | null> {
-  const [endpoint] = await tx.query<Endpoint>(
-    `select ${endpointColumns} from webhook_endpoints
-     where store_id = $1 and id = $2 and deleted_at is null for no key update`,
-    [storeId, endpointId],
-  )
-  return endpoint ?? null
 }
 
 /**
@@ -353,22 +345,6 @@ async function keepPrevious(
        coalesce(disabled_reason, 'store'), clock()
      from webhook_endpoints where id = $1`,
     [endpointId, kept.id, JSON.stringify(kept.secrets)],
-  )
-}
-
-async function updateSecrets(tx: Transaction, endpoint: Endpoint): Promise<void> {
-  await tx.query('update webhook_endpoints set secrets = $2 where id = $1', [
-    endpoint.id,
-    JSON.stringify(endpoint.secrets),
-  ])
-}
-
-async function hideEndpoint(tx: Transaction, endpointId: EndpointId): Promise<void> {
-  await tx.query(
-    `update webhook_endpoints set deleted_at = clock(), disabled_at = coalesce(disabled_at, clock()),
-       disabled_reason = coalesce(disabled_reason, 'store')
-     where id = $1`,
-    [endpointId],
   )
 }
 
