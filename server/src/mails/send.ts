@@ -50,7 +50,7 @@ export function openMailer(ctx: Context): () => Promise<boolean> {
         'gave up on a mail: check SMTP_URL and the mail server’s log; if it was a link, make another one',
       )
     }
-    await deleteMail(ctx.db, id)
+    await ctx.db.query('delete from mails where id = $1', [id])
     return true
   }
 }
@@ -110,10 +110,6 @@ export async function takeMail(db: Database, firstWaitSeconds: number): Promise<
     [firstWaitSeconds],
   )
   return mail ?? null
-}
-
-async function deleteMail(db: Database, id: string): Promise<void> {
-  await db.query('delete from mails where id = $1', [id])
 }
 
 /** Mails that wait to be sent. */

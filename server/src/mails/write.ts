@@ -137,21 +137,16 @@ export async function resealMails(ctx: Context): Promise<void> {
   const [key] = keys
   if (!key) return
   for (;;) {
-    const batch = await listSealedOtherwise(ctx.db, key.id, mailsPerBatch)
+    const batch = await ctx.db.query<WaitingMail>(
+      `select ${waitingColumns} from mails where key_id <> $1 order by id limit $2`,
+      [key.id, mailsPerBatch],
+    )
     if (batch.length === 0) return
     for (const mail of batch) {
       const place = placeOf(mail.id)
       await replaceSealed(ctx.db, mail.id, seal(key, place, unseal(keys, place, mail)))
     }
   }
-}
-
-/** Mails that were sealed with another key. */
-async function listSealedOtherwise(db: Database, keyId: string, limit: number): Promise<WaitingMail[]> {
-  return await db.query<WaitingMail>(
-    `select ${waitingColumns} from mails where key_id <> $1 order by id limit $2`,
-    [keyId, limit],
-  )
 }
 
 async function replaceSealed(
