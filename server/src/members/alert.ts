@@ -68,7 +68,11 @@ async function mailStore(ctx: Context, storeId: StoreId, now: Date): Promise<voi
         const mail = { to, subject, text: letter(ctx, storeId, storeName, text, path) }
         isMailed = (await writeMail(ctx, tx, { kind: 'alert', storeId }, mail, now)) || isMailed
       }
-    await moveCursor(tx, storeId, news, isMailed)
+    await tx.query(
+      `update alert_cursors set sequence = $2, failing_until = $3, told_at = case when $4 then clock() else told_at end
+       where store_id = $1`,
+      [storeId, news.until, news.failingUntil, isMailed],
+    )
   })
 }
 
@@ -185,17 +189,4 @@ async function listAddresses(tx: Transaction, storeId: StoreId, kind: AlertKind)
     [storeId, kind],
   )
   return found.map(({ email }) => email)
-}
-
-async function moveCursor(
-  tx: Transaction,
-  storeId: StoreId,
-  { until, failingUntil }: StoreNews,
-  isMailed: boolean,
-): Promise<void> {
-  await tx.query(
-    `update alert_cursors set sequence = $2, failing_until = $3, told_at = case when $4 then clock() else told_at end
-     where store_id = $1`,
-    [storeId, until, failingUntil, isMailed],
-  )
 }

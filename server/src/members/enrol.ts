@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import type { Database, Transaction } from '../database/db.ts'
+import type { Transaction } from '../database/db.ts'
 import type { MemberId, StoreId } from '../ids.ts'
 import { actorOf, announce } from './announce.ts'
 import { openChallenge, takeChallenge } from './challenge.ts'
@@ -29,7 +29,11 @@ export async function openEnrolment(
   readonly options: CreationOptions
 }> {
   if (!isToken(invitationToken)) throw new Refusal('invitation')
-  const invitation = await readInvitation(ctx.db, hashToken(invitationToken))
+  const [invitation] = await ctx.db.query<Invitation & { readonly storeName: string }>(
+    `select ${invitationColumns}, s.name as "storeName" from invitations i join stores s on s.id = i.store_id
+     where i.token_hash = $1 and i.used_at is null and i.expires_at > clock()`,
+    [hashToken(invitationToken)],
+  )
   if (!invitation) throw new Refusal('invitation')
   const challenge = await openChallenge(ctx, 'enrol', hashToken(browserToken), toSubject(invitationToken))
   const { memberId: id, name, email } = invitation
@@ -107,19 +111,6 @@ export async function joinStore(
 /** By its hash, so that only the link has the token itself. */
 function toSubject(invitationToken: string) {
   return { invitation: hashToken(invitationToken).toString('hex') }
-}
-
-/** An invitation that can still be used. */
-async function readInvitation(
-  db: Database,
-  tokenHash: Buffer,
-): Promise<(Invitation & { readonly storeName: string }) | null> {
-  const [row] = await db.query<Invitation & { storeName: string }>(
-    `select ${invitationColumns}, s.name as "storeName" from invitations i join stores s on s.id = i.store_id
-     where i.token_hash = $1 and i.used_at is null and i.expires_at > clock()`,
-    [tokenHash],
-  )
-  return row ?? null
 }
 
 /**

@@ -1,6 +1,5 @@
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
-import type { PasskeyId } from '../ids.ts'
 import { openChallenge, takeChallenge } from './challenge.ts'
 import { Refusal } from './refusal.ts'
 import { findPasskey } from './rows.ts'
@@ -25,36 +24,26 @@ export async function signIn(ctx: Context, browser: Browser, answer: unknown, no
   })
 }
 
-/** Refuses a passkey that was removed meanwhile, or whose counter went back. */
+/**
+ * Records a use of a passkey. Refuses one that was removed meanwhile, or whose counter went back: an authenticator that
+ * counts never repeats a number, so two that do are copies. The row's lock serialises uses.
+ */
 export async function notePasskeyUse(
   ctx: Context,
   tx: Transaction,
   { passkey, counter }: Assertion,
   now: Date,
 ): Promise<void> {
-  if (await advanceCounter(tx, passkey.id, counter, now)) return
+  const noted = await tx.query(
+    `update passkeys set counter = $2, last_used_at = $3
+     where id = $1 and (counter < $2 or (counter = 0 and $2 = 0)) returning id`,
+    [passkey.id, counter, now],
+  )
+  if (noted.length > 0) return
   if (passkey.counter > 0 && counter <= passkey.counter)
     ctx.log.warn(
       { memberId: passkey.memberId, passkeyId: passkey.id, counter, stored: passkey.counter },
       'a passkey counted backwards and was refused: it may have been copied; ask the member to remove it',
     )
   throw new Refusal('passkey')
-}
-
-/**
- * Records a use of a passkey. An authenticator that counts never repeats a number, so two that do are copies: then
- * nothing is recorded, and the result is false. The row's lock serialises uses.
- */
-async function advanceCounter(
-  tx: Transaction,
-  passkeyId: PasskeyId,
-  counter: number,
-  now: Date,
-): Promise<boolean> {
-  const rows = await tx.query(
-    `update passkeys set counter = $2, last_used_at = $3
-     where id = $1 and (counter < $2 or (counter = 0 and $2 = 0)) returning id`,
-    [passkeyId, counter, now],
-  )
-  return rows.length > 0
 }
