@@ -47,12 +47,6 @@ export async function createStoreIn(
     createdAt: now,
   }
   await nameStore(tx, store.id)
-  await insertStore(tx, store)
-  await insertCounter(tx, store.id)
-  return store
-}
-
-async function insertStore(tx: Transaction, store: Store): Promise<void> {
   await tx.query(
     `insert into stores (id, mode, name, finality_policy, created_at, support_email, support_url, admission, signed_up)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -68,4 +62,6 @@ async function insertStore(tx: Transaction, store: Store): Promise<void> {
       store.isLimited,
     ],
   )
+  await insertCounter(tx, store.id)
+  return store
 }

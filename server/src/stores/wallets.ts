@@ -144,7 +144,7 @@ export async function updateWallet(
     if (!wallet) throw new Problem('not_found', 'No such wallet.')
     const wire = walletToWire(ctx, store.mode, { ...wallet, isSharedElsewhere: sharedElsewhere })
     if (wallet.isSharedElsewhere !== sharedElsewhere) {
-      await writeSharedElsewhere(tx, wallet.id, sharedElsewhere)
+      await tx.query('update wallets set shared_elsewhere = $2 where id = $1', [wallet.id, sharedElsewhere])
       await appendEvent(
         tx,
         newEvent(ctx, storeId, actor, { type: 'wallet.updated', data: { wallet: wire } }, now),
@@ -234,10 +234,6 @@ async function readEarlier(
     [storeId, family, address],
   )
   return { provenAt: row?.proven_at ?? null, isSharedElsewhere: row?.shared_elsewhere ?? false }
-}
-
-async function writeSharedElsewhere(tx: Transaction, walletId: WalletId, isShared: boolean): Promise<void> {
-  await tx.query('update wallets set shared_elsewhere = $2 where id = $1', [walletId, isShared])
 }
 
 /** Records which token accounts a wallet was found to have. */
