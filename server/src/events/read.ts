@@ -134,7 +134,12 @@ export async function lookBack(
   const reach = isShort ? to : BigInt(isFiltered ? lookedMax : page.limit)
   const start = to - reach + 1n
   const from = start > 1n ? start : 1n
-  const rows = await listEventsBack(ctx.db, storeId, { ...filter, from, to, limit: page.limit })
+  const values: unknown[] = [storeId, from.toString(), page.limit, to.toString()]
+  const where = conditionsOf(filter, 'sequence >= $2 and sequence <= $4', values)
+  const rows = await ctx.db.query<EventRow>(
+    `select ${columns} from events where ${where} order by sequence desc limit $3`,
+    values,
+  )
   const events = rows.map(eventToWire)
   const oldest = events.length === page.limit ? BigInt(events.at(-1)?.sequence ?? 1) : from
   return { epoch, events, from: oldest, to, next: oldest > 1n ? oldest - 1n : null }
@@ -163,20 +168,6 @@ async function listEvents(
     rows: rows.filter(({ id }) => id !== null).map(({ truncated: _, ...row }) => row),
     truncated: BigInt(rows[0]?.truncated ?? '0'),
   }
-}
-
-/** Newest first: the events of a store from one sequence to another, both included. */
-async function listEventsBack(
-  db: Database,
-  storeId: StoreId,
-  page: BackFilter & { from: bigint; to: bigint; limit: number },
-): Promise<EventRow[]> {
-  const values: unknown[] = [storeId, page.from.toString(), page.limit, page.to.toString()]
-  const where = conditionsOf(page, 'sequence >= $2 and sequence <= $4', values)
-  return await db.query<EventRow>(
-    `select ${columns} from events where ${where} order by sequence desc limit $3`,
-    values,
-  )
 }
 
 /** SQL: the events of a store that a filter lets through, within a range of sequences. */

@@ -101,10 +101,10 @@ export async function redeliverSince(
 
 /** Gives up deliveries to disabled endpoints, and deletes deliveries that finished long ago. */
 export async function tidyDeliveries(ctx: Context, now: Date): Promise<void> {
-  while ((await giveUpDisabled(ctx.db, rowsPerRun)) === rowsPerRun);
+  while ((await giveUpDisabled(ctx.db)) === rowsPerRun);
   const before = firstIdAt('dlv', ctx.config.cell, new Date(now.getTime() - keptDays * 86_400_000))
-  while ((await forgetDeliveries(ctx.db, before, keptDays, rowsPerRun)) === rowsPerRun);
-  await forgetEndpoints(ctx.db, securityHours)
+  while ((await forgetDeliveries(ctx.db, before)) === rowsPerRun);
+  await forgetEndpoints(ctx.db)
 }
 
 /** Marks an endpoint as having something to deliver now. */
@@ -116,7 +116,7 @@ async function makeDue(tx: Transaction, endpointId: EndpointId): Promise<void> {
  * Deletes the rows of deleted endpoints that get no more deliveries and that none refers to. Of those that are still
  * referred to, it deletes the secrets.
  */
-async function forgetEndpoints(db: Database, keptHours: number): Promise<void> {
+async function forgetEndpoints(db: Database): Promise<void> {
   await db.query(
     `with old as (
        select id from webhook_endpoints where deleted_at <= clock() - make_interval(hours => $1)
@@ -128,12 +128,12 @@ async function forgetEndpoints(db: Database, keptHours: number): Promise<void> {
      update webhook_endpoints e set secrets = '[]' from old
      where e.id = old.id and e.secrets <> '[]' and e.id not in (select id from gone)
        and not exists (select 1 from deliveries d where d.endpoint_id = e.id and d.state = 'pending')`,
-    [keptHours],
+    [securityHours],
   )
 }
 
 /** Gives up pending deliveries to disabled endpoints, except those of security events. Returns how many. */
-async function giveUpDisabled(db: Database, limit: number): Promise<number> {
+async function giveUpDisabled(db: Database): Promise<number> {
   const rows = await db.query(
     `update deliveries set state = 'undeliverable', leased_until = null, finished_at = clock()
      where id in (
@@ -141,24 +141,19 @@ async function giveUpDisabled(db: Database, limit: number): Promise<number> {
          and not d.is_security
        where e.disabled_at is not null limit $1 for update of d skip locked)
      returning id`,
-    [limit],
+    [rowsPerRun],
   )
   return rows.length
 }
 
 /** Deletes deliveries that finished long ago, with their attempts. `before` bounds the search: ids contain the time. */
-async function forgetDeliveries(
-  db: Database,
-  before: string,
-  keptDays: number,
-  limit: number,
-): Promise<number> {
+async function forgetDeliveries(db: Database, before: string): Promise<number> {
   const rows = await db.query(
     `delete from deliveries where id in (
        select id from deliveries where id < $1 and finished_at < clock() - make_interval(days => $2)
        order by id limit $3)
      returning id`,
-    [before, keptDays, limit],
+    [before, keptDays, rowsPerRun],
   )
   return rows.length
 }
