@@ -108,20 +108,13 @@ export async function readReturned(
       nonce,
     })),
   )
-  return new Set(await findReturned(db, slots))
-}
-
-/** The payments with a slot whose nonce has moved money on the chain. */
-async function findReturned(
-  db: Database | Transaction,
-  slots: readonly { paymentId: string; network: string; asset: string; wallet: string; nonce: string }[],
-): Promise<string[]> {
-  const rows = await db.query<{ payment_id: string }>(
-    `select distinct i."paymentId" as payment_id
+  // Those with a slot whose nonce has moved money on the chain.
+  const rows = await db.query<{ paymentId: string }>(
+    `select distinct i."paymentId"
      from json_to_recordset($1) as i ("paymentId" text, network text, asset text, wallet text, nonce text)
      cross join lateral (select 1 from credits k where k.nonce = i.nonce and k.payer = i.wallet and k.asset = i.asset
        and k.network = i.network and k.orphaned_at is null offset 0) k`,
     [JSON.stringify(slots)],
   )
-  return rows.map(({ payment_id }) => payment_id)
+  return new Set(rows.map(({ paymentId }) => paymentId))
 }

@@ -1,7 +1,6 @@
 import type { Actor, Refund as Wire } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
-import type { Transaction } from '../../database/db.ts'
-import { isId, type RefundId, type StoreId } from '../../ids.ts'
+import { isId, type StoreId } from '../../ids.ts'
 import { invalid, Problem } from '../../problems.ts'
 import { changeRefund } from '../change.ts'
 import { requireRecipient } from '../recipient.ts'
@@ -52,24 +51,15 @@ export async function confirmAddress(
       throw new Problem('address_request_closed', `The refund is ${refund.status}.`)
     const isOpen = refund.recipient === null && refund.cancelAskedAt === null
     const { address, code: named } = refund.addressRequest.named
-    if (!isOpen || !(await writeConfirmed(tx, refund.id, named, actor)))
+    // Changes nothing if another address was named meanwhile, or this one was confirmed before.
+    const confirmed = await tx.query(
+      `update address_requests set confirmed_at = clock(), confirmed_by = $3
+       where refund_id = $1 and code = $2 and confirmed_at is null returning refund_id`,
+      [refund.id, named, JSON.stringify(actor)],
+    )
+    if (!isOpen || confirmed.length === 0)
       throw new Problem('address_request_closed', 'The refund is being canceled, or has a recipient already.')
     const by = { actor, now, event: 'refund.address_updated' } as const
     return toWire(await changeRefund(ctx, tx, refund, { recipient: address }, by))
   })
-}
-
-/** Confirms the address that has this code. False if another was named meanwhile, or it was confirmed before. */
-async function writeConfirmed(
-  tx: Transaction,
-  refundId: RefundId,
-  code: string,
-  actor: Actor,
-): Promise<boolean> {
-  const rows = await tx.query(
-    `update address_requests set confirmed_at = clock(), confirmed_by = $3
-     where refund_id = $1 and code = $2 and confirmed_at is null returning refund_id`,
-    [refundId, code, JSON.stringify(actor)],
-  )
-  return rows.length > 0
 }

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Context } from '../../context.ts'
-import type { Database, Transaction } from '../../database/db.ts'
+import type { Database } from '../../database/db.ts'
 import type { RefundId, StoreId } from '../../ids.ts'
 import { hashToken } from '../../members/token.ts'
 import { readStore } from '../../stores/rows.ts'
@@ -34,26 +34,16 @@ export async function nameAddress(
     const refund = await lockRefund(tx, storeId, id)
     if (!refund?.addressRequest || refund.status !== 'REQUESTED' || refund.recipient !== null) return 'closed'
     if (stateOf(refund, refund.addressRequest, opened.secret) !== 'open') return 'closed'
-    const named = { address: judged.recipient, code: newCode(), browserHash: hashToken(opened.secret) }
-    if (!(await writeNamed(tx, id, hashToken(opened.token), named))) return 'closed'
+    // Only if the link is current and has no address yet.
+    const named = await tx.query(
+      `update address_requests set address = $3, code = $4, browser_hash = $5, named_at = clock()
+       where refund_id = $1 and token_hash = $2 and address is null and expires_at > clock() returning refund_id`,
+      [id, hashToken(opened.token), judged.recipient, newCode(), hashToken(opened.secret)],
+    )
+    if (named.length === 0) return 'closed'
     await changeRefund(ctx, tx, refund, {}, { actor: null, now, event: 'refund.address_updated' })
     return 'named'
   })
-}
-
-/** Writes the address if the link is current and has none yet. False otherwise. */
-async function writeNamed(
-  tx: Transaction,
-  refundId: RefundId,
-  tokenHash: Buffer,
-  named: { readonly address: string; readonly code: string; readonly browserHash: Buffer },
-): Promise<boolean> {
-  const rows = await tx.query(
-    `update address_requests set address = $3, code = $4, browser_hash = $5, named_at = clock()
-     where refund_id = $1 and token_hash = $2 and address is null and expires_at > clock() returning refund_id`,
-    [refundId, tokenHash, named.address, named.code, named.browserHash],
-  )
-  return rows.length > 0
 }
 
 /** A browser that has opened a link keeps these: the link's token, and a secret of its own. */
