@@ -143,8 +143,8 @@ export function findForeignWrites({ path }: Pick<Source, 'path'>, code: string):
 }
 
 /**
- * A checkout's status may be set in two ways: by `writeMoves`, which only `move.ts` calls, with statuses that `arrow`
- * has checked, or by a statement that takes the status from its own `arrow`.
+ * A checkout's status may be set in two ways: by `moveCheckouts` in `rows.ts`, with statuses that `arrow` has checked, or
+ * by a statement that takes the status from its own `arrow`.
  */
 export function findStatusChanges({ path }: Pick<Source, 'path'>, code: string): string[] {
   const found: string[] = []
@@ -160,8 +160,6 @@ export function findStatusChanges({ path }: Pick<Source, 'path'>, code: string):
     if (!isArrow && !isMove)
       found.push(`sets a checkout's status to ${value}, which does not come from an arrow`)
   }
-  if (path !== 'checkouts/move.ts' && path !== 'checkouts/rows.ts' && /\bwriteMoves\b/.test(code))
-    found.push('calls writeMoves: call moveCheckouts instead, which checks the arrow first')
   return found
 }
 

@@ -1,8 +1,7 @@
 import type { Context } from '../context.ts'
 import { firstIdAt } from '../ids.ts'
 import { scheduleCancellation, takeCancellation } from '../stores/undo.ts'
-import { moveCheckouts } from './move.ts'
-import { type CheckoutRow, toCheckout } from './rows.ts'
+import { type CheckoutRow, moveCheckouts, toCheckout } from './rows.ts'
 
 /** Keeps a transaction short when a backlog has built up. */
 const checkoutsPerRun = 200

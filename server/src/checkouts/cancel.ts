@@ -3,8 +3,7 @@ import type { Context } from '../context.ts'
 import { isId, type StoreId } from '../ids.ts'
 import { Problem } from '../problems.ts'
 import { toStoreWire } from './checkout.ts'
-import { moveCheckouts } from './move.ts'
-import { lockCheckout } from './rows.ts'
+import { lockCheckout, moveCheckouts } from './rows.ts'
 
 /** Cancels an unpaid checkout. Idempotent. */
 export async function cancelCheckout(

@@ -1,7 +1,6 @@
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
-import { moveCheckouts } from './move.ts'
-import { type CheckoutRow, toCheckout } from './rows.ts'
+import { type CheckoutRow, moveCheckouts, toCheckout } from './rows.ts'
 
 /** Keeps a transaction short when a backlog has built up. */
 const checkoutsPerRun = 500

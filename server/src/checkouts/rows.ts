@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import type { Actor, CheckoutPayment, CheckoutStatus, EventType, StoreCheckout } from '@farthing/sdk'
+import type { Actor, CheckoutPayment, CheckoutStatus } from '@farthing/sdk'
+import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
-import type { CheckoutId, StoreId } from '../ids.ts'
+import { type CheckoutId, newId, type StoreId } from '../ids.ts'
 import { creditFromJson, creditJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
 import type { Quote } from '../rates/quote.ts'
-import { type Checkout, type Option, storeFacts } from './checkout.ts'
+import { arrow, type Checkout, type Option, storeFacts, toStoreWire } from './checkout.ts'
 
 type Reader = Database | Transaction
 
@@ -254,17 +255,36 @@ export async function lockCheckout(
   return row ? { checkout: toCheckout(row), isPastExpiry: row.is_past_expiry } : null
 }
 
-/** One change to a checkout whose row the caller has locked: the new status and version, and the event for it. */
-type Move = {
-  readonly checkout: Checkout
-  readonly type: EventType
-  readonly eventId: string
-  readonly actor: Actor | null
-  readonly data: { readonly checkout: StoreCheckout }
-  readonly now: Date
-}
-
-export async function writeMoves(tx: Transaction, moves: readonly Move[]): Promise<number> {
+/**
+ * Changes the status of checkouts: status, version and event in one statement. The caller holds their row locks, so a
+ * version mismatch is a bug.
+ */
+export async function moveCheckouts(
+  ctx: Context,
+  tx: Transaction,
+  checkouts: readonly Checkout[],
+  to: {
+    status: CheckoutStatus
+    payments?: ReadonlyMap<CheckoutId, CheckoutPayment | null>
+    /** Who asked for the change; absent if time or the chain caused it. */
+    actor?: Actor
+  },
+  now: Date,
+): Promise<Checkout[]> {
+  const moves = checkouts.map((before) => {
+    const checkout: Checkout = { ...before, status: to.status, version: before.version + 1 }
+    const input = {
+      id: checkout.id,
+      status: checkout.status,
+      version: checkout.version,
+      event_id: newId('evt', ctx.config.cell, now),
+      type: arrow(before.status, to.status).event,
+      data: { checkout: toStoreWire(ctx, checkout, to.payments?.get(checkout.id) ?? null) },
+      created_at: now,
+      ...(to.actor && { actor: to.actor }),
+    }
+    return { checkout, input }
+  })
   const [row] = await tx.query<{ moved: number }>(
     `with input as (
        select * from json_to_recordset($1) as i (
@@ -278,22 +298,10 @@ export async function writeMoves(tx: Transaction, moves: readonly Move[]): Promi
        select event_id, store_id, type, id, version, data, created_at, actor from moved
      )
      select count(*)::int as moved from moved`,
-    [
-      JSON.stringify(
-        moves.map(({ checkout, type, eventId, actor, data, now }) => ({
-          id: checkout.id,
-          status: checkout.status,
-          version: checkout.version,
-          event_id: eventId,
-          type,
-          data,
-          created_at: now,
-          ...(actor && { actor }),
-        })),
-      ),
-    ],
+    [JSON.stringify(moves.map(({ input }) => input))],
   )
-  return row?.moved ?? 0
+  assert.equal(row?.moved, moves.length)
+  return moves.map(({ checkout }) => checkout)
 }
 
 /** Marks checkouts whose pages have something new to show. */
