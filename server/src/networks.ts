@@ -25,6 +25,7 @@ type AnyNetwork<Token> = {
   readonly mode: Mode
   /** Runs on this machine: the URL of its node is no secret and is given to wallets. */
   readonly isLocal?: true
+  /** How fast blocks come: a first guess, with its source and date. What is measured says more, and no proof depends on it. */
   readonly blockTimeMs: number
   /** How many nodes must agree before a payment is declared dead. */
   readonly witnessesMin: number
@@ -73,6 +74,9 @@ export type SolanaNetwork = AnyNetwork<Asset> & {
 
 export type Network = EvmNetwork | SolanaNetwork
 
+/** Since the upgrade Denim: docs.base.org and Chainstack's changelog of 6 November 2026. Before it, blocks took 2 seconds. */
+const baseBlockTimeMs = 200
+
 const gasPriceOracle = '0x420000000000000000000000000000000000000f'
 const ether = { name: 'Ether', symbol: 'ETH', decimals: 18 }
 const sol = { name: 'Solana', symbol: 'SOL', decimals: 9 }
@@ -84,7 +88,7 @@ const evmNetworks: readonly EvmNetwork[] = [
     caip2: 'eip155:8453',
     family: 'EVM',
     mode: 'live',
-    blockTimeMs: 2_000,
+    blockTimeMs: baseBlockTimeMs,
     negativeSeconds: 24,
     witnessesMin: 2,
     refundCentsMin: 1,
@@ -108,7 +112,7 @@ const evmNetworks: readonly EvmNetwork[] = [
     caip2: 'eip155:84532',
     family: 'EVM',
     mode: 'test',
-    blockTimeMs: 2_000,
+    blockTimeMs: baseBlockTimeMs,
     negativeSeconds: 24,
     witnessesMin: 1,
     refundCentsMin: 1,

@@ -2,8 +2,8 @@ import { isMost } from '../agree.ts'
 import type { Hex } from '../hex.ts'
 import type { Chain } from './chain.ts'
 
-/** How many more blocks are searched than the time since then allows for: our clock, or the chain's, may be off. */
-const blocksSpare = { times: 4, more: 16 }
+/** How far back the search looks first. It goes twice as far until it is below the use, however fast blocks come. */
+const blocksBack = 64
 
 type Found = { readonly hash: Hex; readonly from: Hex; readonly nonce: Hex }
 
@@ -11,18 +11,18 @@ type Found = { readonly hash: Hex; readonly from: Hex; readonly nonce: Hex }
  * The transaction that used an account's nonce, if enough providers have it. Null if it is not found: one provider is asked
  * where to look, and it may hide it.
  */
-export async function findUse(
-  { rpc, network }: Chain,
-  address: Hex,
-  { nonce, minedAgoSeconds }: { readonly nonce: number; readonly minedAgoSeconds: number },
-): Promise<Hex | null> {
+export async function findUse({ rpc, network }: Chain, address: Hex, nonce: number): Promise<Hex | null> {
   const hex = (number: number): Hex => `0x${number.toString(16)}`
   const isUsedAt = async (block: number) =>
     Number.parseInt(await rpc.call<Hex>('eth_getTransactionCount', [address, hex(block)]), 16) > nonce
   const head = Number.parseInt(await rpc.call<Hex>('eth_blockNumber', []), 16)
-  const blocks = (minedAgoSeconds * 1_000 * blocksSpare.times) / network.blockTimeMs + blocksSpare.more
-  let [before, by] = [Math.max(0, head - Math.ceil(blocks)), head]
-  if (!(await isUsedAt(by)) || (await isUsedAt(before))) return null
+  let [before, by] = [head, head]
+  for (let back = blocksBack; await isUsedAt(before); back *= 2) {
+    if (before === 0) return null
+    by = before
+    before = Math.max(0, head - back)
+  }
+  if (before === head) return null
   while (by - before > 1) {
     const middle = (before + by) >> 1
     if (await isUsedAt(middle)) by = middle

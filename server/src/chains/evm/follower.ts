@@ -48,7 +48,9 @@ const lagSeconds = 3
 /** After this time a node that has a block has its logs too. What is deep has passed it. */
 const settleSecondsMax = 5
 /** Where too few providers report what is finalized, reading starts this far below the head: over half an hour. */
-const firstSecondsMax = 2_000
+const firstSeconds = 2_000
+/** So long it is one provider's turn to be asked for the head. Looks come at other intervals, so that nobody has every turn. */
+export const turnMs = 1_300
 /** While nothing is in flight, nonces are read only every so often. */
 const quietSeconds = 16
 
@@ -84,7 +86,7 @@ async function follow(
 ): Promise<boolean> {
   const network = chain.network.caip2
   // A provider that hides new blocks hides them only when it is asked first.
-  const head = await readHead(chain, Math.floor(ctx.now().getTime() / chain.network.blockTimeMs))
+  const head = await readHead(chain, Math.floor(ctx.now().getTime() / turnMs))
   if (!head) return false
   const stored = await rows.readTip(ctx.db, network)
   const tip = stored ?? (await begin(ctx, chain, before, head, listener))
@@ -111,7 +113,12 @@ async function follow(
   return isMore || end.number < head.number
 }
 
-/** Reads the first block: nothing below it concerns us. Null if that cannot be done yet. */
+/**
+ * Reads the first block. Nothing before the head of now can be ours, but the first block is one that is never given up
+ * (see turn-back), so it must be one that the chain no longer replaces: one that is final, or old. Null if that cannot be
+ * done yet, or if the node that reported the head is behind what is finalized: it may still be syncing, and everything
+ * since then would be read first.
+ */
 async function begin(
   ctx: Context,
   chain: Chain,
@@ -119,29 +126,30 @@ async function begin(
   head: ToldBlock,
   listener: Listener,
 ): Promise<rows.StoredBlock | null> {
-  const first = await chooseFirst(chain, head.number)
-  if (first === null) return null
-  const hash = first === head.number ? head.hash : null
-  const [verdict] = await readVerdicts(ctx, chain, [{ number: first, hash }], true)
-  if (verdict?.kind === 'disputed' || verdict?.kind === 'forked')
-    await noteDispute(ctx, chain, follower, verdict)
-  if (verdict?.kind !== 'believed' || !isToldEnough(chain, follower, verdict)) return null
-  const concerns = await listener.concerns(ctx.db)
-  const settledUpTo = verdict.block.time
-  const taking = { after: null, concerns, isFound: true, settledUpTo, isBehind: hash === null, nonces: [] }
-  const isTaken = await takeBlock(ctx, chain, verdict, taking, listener)
-  return isTaken ? { ...verdict.block, isFound: true, witnesses: verdict.toldBy.length } : null
-}
-
-/**
- * Where reading starts the first time. Nothing before the head of then can be ours, but the first block is one that is
- * never given up (see turn-back), so it must be one that the chain no longer replaces. Null if the node that reported the
- * head is behind what is finalized: it may still be syncing, and everything since then would be read first.
- */
-async function chooseFirst(chain: Chain, head: number): Promise<number | null> {
   const { finalized } = await readFinality(chain)
-  const blocksMax = Math.ceil((firstSecondsMax * 1_000) / chain.network.blockTimeMs)
-  return head < finalized ? null : Math.max(head - blocksMax, finalized)
+  if (head.number < finalized) return null
+  // How fast blocks come is a guess: the block's own time says whether that was far enough.
+  for (let back = Math.ceil((firstSeconds * 1_000) / chain.network.blockTimeMs); ; back *= 2) {
+    const first = Math.max(head.number - back, finalized)
+    const hash = first === head.number ? head.hash : null
+    const [verdict] = await readVerdicts(ctx, chain, [{ number: first, hash }], true)
+    if (verdict?.kind === 'disputed' || verdict?.kind === 'forked')
+      await noteDispute(ctx, chain, follower, verdict)
+    if (verdict?.kind !== 'believed' || !isToldEnough(chain, follower, verdict)) return null
+    const { time } = verdict.block
+    if (first > finalized && head.time.getTime() - time.getTime() < firstSeconds * 1_000) continue
+    const concerns = await listener.concerns(ctx.db)
+    const taking = {
+      after: null,
+      concerns,
+      isFound: true,
+      settledUpTo: time,
+      isBehind: hash === null,
+      nonces: [],
+    }
+    const isTaken = await takeBlock(ctx, chain, verdict, taking, listener)
+    return isTaken ? { ...verdict.block, isFound: true, witnesses: verdict.toldBy.length } : null
+  }
 }
 
 /** Whether two times are in the same period between looks at what is not in flight. */
@@ -176,8 +184,10 @@ function isToldEnough(
 }
 
 /** Whether the next block should have come long ago. */
-function isOverdue({ network: { blockTimeMs } }: Chain, { headAgeSeconds }: rows.Follower): boolean {
-  return (headAgeSeconds ?? lagSeconds) > blockTimeMs / 1_000 + lagSeconds
+function isOverdue({ network }: Chain, { headAgeSeconds, blockTimeMs }: rows.Follower): boolean {
+  // Measured, it may only be later.
+  const dueSeconds = Math.max(network.blockTimeMs, blockTimeMs ?? 0) / 1_000
+  return (headAgeSeconds ?? lagSeconds) > dueSeconds + lagSeconds
 }
 
 type Look = {

@@ -12,7 +12,9 @@ import { cappedFees } from './fees.ts'
 /** The deployment uses about 130,000. */
 const deployGas = 200_000n
 /** A transaction with fresh fees is normally in one of the next blocks. */
-const blocksWaited = 30
+/** A minute: the transaction is usually mined within seconds. */
+const looks = 30
+const lookMs = 2_000
 
 /**
  * Puts the batcher on the chain, once: if it is there, nothing is sent. Pays from the first of these keys that is not a
@@ -23,7 +25,7 @@ export async function deployBatcher(
   chain: Chain,
   signers: readonly AnySigner[],
 ): Promise<Deployed> {
-  const { id, name, blockTimeMs } = chain.network
+  const { id, name } = chain.network
   const done = { isDone: true, says: `The batcher is at ${batcher} on ${name}.` }
   if (await readHasBatcher(chain)) return done
   const refuse = (says: string): Deployed => ({ isDone: false, says })
@@ -59,9 +61,9 @@ export async function deployBatcher(
   if (signed instanceof Error) return refuse(`Nothing was signed: ${signed.message}.`)
   const { hash, bytes } = signed
   await chain.rpc.send('eth_sendRawTransaction', [bytes])
-  for (let i = 0; i < blocksWaited; i++) {
+  for (let i = 0; i < looks; i++) {
     if (await readHasBatcher(chain)) return done
-    await wait(blockTimeMs)
+    await wait(lookMs)
   }
   return refuse(`${hash} is not mined yet. Run this again later: it sends nothing once the batcher is there.`)
 }

@@ -8,7 +8,7 @@ import type { Uncosted } from '../settlers/rows.ts'
 
 /** Nodes have a receipt within seconds of its block. */
 const receiptSecondsMax = 15
-/** A search asks some ten questions. */
+/** A search asks some ten questions, twice as many if the use is a day old. */
 const restMs = 5_000
 const searchesMax = 3
 
@@ -31,7 +31,7 @@ export async function findForeign(
   const { chain, signer } = lane
   const network = chain.network.caip2
   for (const one of doubted.slice(0, searchesMax)) {
-    const txHash = await findUse(chain, signer.address, one).catch((error) => {
+    const txHash = await findUse(chain, signer.address, one.nonce).catch((error) => {
       if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
       return null
     })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { turnMs } from '../../../src/chains/evm/follower.ts'
 import { forgetChain } from '../../../src/chains/rows.ts'
 import { openTwoNodes } from '../../payments/adversity/attacks/support/two-nodes.ts'
 import type { Call } from '../../support/faulty-node.ts'
@@ -64,12 +65,8 @@ test('a node that is far behind when the chain is first read does not decide whe
   const { result: old } = (await asked.json()) as { result: unknown }
   shop.first.lie = ({ method, params: [number] }, result) =>
     method === 'eth_getBlockByNumber' && number === 'latest' ? old : result
-  // The nodes take turns, one per block time.
-  const { blockTimeMs } = shop.chain.network
   for (let turn = 0; turn < shop.nodes.length; turn++) {
-    shop.clock.now = new Date(
-      Math.ceil(Date.now() / (2 * blockTimeMs)) * 2 * blockTimeMs + turn * blockTimeMs,
-    )
+    shop.clock.now = new Date(Math.ceil(Date.now() / (2 * turnMs)) * 2 * turnMs + turn * turnMs)
     await shop.follow()
   }
   const [read] = await shop.ctx.db.query<{ first: string; last: string }>(

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { type Lie, lies } from '../../../../chaos/harness/liar.ts'
+import { turnMs } from '../../../src/chains/evm/follower.ts'
 import { payTo } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { openNodes } from './attacks/support/two-nodes.ts'
@@ -46,9 +47,9 @@ suite('one provider lies', { concurrency: 2 }, () => {
       const opened = await openNodes(count)
       let aheadMs = 0
       Object.defineProperty(opened.clock, 'now', { get: () => new Date(Date.now() + aheadMs) })
-      // Time passes with the blocks: it decides which provider is asked for the head.
+      // Time passes with the blocks, a turn with each: it decides which provider is asked for the head.
       const mine = async () => {
-        aheadMs += opened.chain.network.blockTimeMs
+        aheadMs += turnMs
         await opened.mine()
       }
       const shop = { ...opened, mine }
