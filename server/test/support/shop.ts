@@ -12,7 +12,6 @@ import { isSvm } from './chain/open.ts'
 import { newSettler, openSvm, type SvmOptions, type TestSettler, type TestSvm } from './chain/svm.ts'
 import { type Changes, svmHeader } from './chain/svm-payment.ts'
 import { openClient, startWork, untilReady } from './client.ts'
-import type { FaultyNode } from './faulty-node.ts'
 import { operator } from './operator.ts'
 
 /** The store's wallet on EVM chains; no test holds its key. */
@@ -24,6 +23,8 @@ type Options = {
   readonly worker?: boolean
   readonly settlers?: number
   readonly settings?: Readonly<Record<string, string>>
+  /** Nodes between the service and the chain; without them, the service reaches the chain itself. */
+  readonly nodes?: readonly { readonly url: string; target: string }[]
 }
 export type ShopOptions = EvmOptions & Options
 export type SvmShopOptions = SvmOptions &
@@ -31,8 +32,6 @@ export type SvmShopOptions = SvmOptions &
     readonly lamports?: bigint
     /** The store's wallet, if its key is needed. */
     readonly payTo?: string
-    /** Nodes between the service and the chain; without them, the service reaches the chain itself. */
-    readonly nodes?: readonly FaultyNode[]
   }
 
 export type Shop = Awaited<ReturnType<typeof openEvmShop>>
@@ -51,8 +50,7 @@ export function openShop(options: ShopOptions | SvmShopOptions = {}): Promise<Sh
 async function openEvmShop(options: ShopOptions) {
   const chain = await openEvm({ blockTimeSeconds: 1, ...options })
   const signers = Array.from({ length: options.settlers ?? 1 }, (_, i) => openSigner(fundedKey(i + 1)))
-  const urls = Array.from({ length: chain.network.witnessesMin }, (_, i) => `node-${i + 1}=${chain.url}`)
-  const shop = await openOn(chain, { ...options, signers, urls: urls.join(','), payTo })
+  const shop = await openOn(chain, { ...options, signers, payTo })
   return {
     ...shop,
     /** Creates a payer with money. */
@@ -76,10 +74,7 @@ async function openSvmShop(options: SvmShopOptions) {
   for (let i = 0; i < (options.settlers ?? 1); i++) signers.push(await newSettler(chain, options.lamports))
   const { payTo = svmPayTo } = options
   await chain.fund(payTo, { token: [chain.mint, 0n] })
-  for (const node of options.nodes ?? []) node.target = chain.url
-  const between = options.nodes?.map(({ url }) => url) ?? Array(chain.network.witnessesMin).fill(chain.url)
-  const urls = between.map((url, i) => `node-${i + 1}=${url}`).join(',')
-  const shop = await openOn(chain, { ...options, signers, urls, payTo })
+  const shop = await openOn(chain, { ...options, signers, payTo })
   return {
     ...shop,
     settlementOf: shop.settlementOf<string>,
@@ -96,15 +91,14 @@ async function openSvmShop(options: SvmShopOptions) {
 async function openOn<
   Chain extends TestChain | TestSvm,
   Signers extends NonNullable<Parameters<typeof startWorker>[1]>,
->(
-  chain: Chain,
-  options: Options & { readonly signers: Signers; readonly urls: string; readonly payTo: string },
-) {
-  const { signers } = options
-  const { caip2, family, id, mode } = chain.network
+>(chain: Chain, options: Options & { readonly signers: Signers; readonly payTo: string }) {
+  const { signers, nodes } = options
+  const { caip2, family, id, mode, witnessesMin } = chain.network
+  for (const node of nodes ?? []) node.target = chain.url
+  const urls = nodes?.map(({ url }) => url) ?? Array<string>(witnessesMin).fill(chain.url)
   const app = await openTestApp({
     NETWORKS: id,
-    [`${id}_RPC_URLS`]: options.urls,
+    [`${id}_RPC_URLS`]: urls.map((url, i) => `node-${i + 1}=${url}`).join(','),
     ECB_RATES_URL: '',
     EXCHANGE_RATES_URL: '',
     ...options.settings,

@@ -15,6 +15,8 @@ export type Policy = {
   readonly perSecond?: number
   readonly burst?: number
   readonly costs?: Readonly<Record<string, number>>
+  /** Calls of a single method per second, for those that are listed or for any; ten seconds' worth are saved up. */
+  readonly methodPerSecond?: Readonly<Record<string, number>>
   /** How a client that calls too often is told: by status 429, or by an error for each call. */
   readonly limitForm?: 'status-429' | 'retry-after' | 'each'
   readonly limitError?: ProviderError
@@ -73,9 +75,12 @@ export const policies = {
   },
   /** 50 calls per second, ranges of 1,000 blocks. docs.cdp.coinbase.com, "Base node" */
   cdp: { perSecond: 50, burst: 250, limitForm: 'status-429', blocksMax: 1_000 },
-  /** Three calls per request, ranges of 10,000 blocks. drpc.org/docs, "Free plan" */
+  /** Three calls per request, about 100 calls per second, ranges of 10,000 blocks. drpc.org/docs, "Rate limiting" */
   drpcFree: {
     callsMax: 3,
+    perSecond: 100,
+    burst: 100,
+    limitForm: 'status-429',
     refusal: 'status-400',
     blocksMax: 10_000,
     blocksRefusal: { code: 35, message: 'ranges over 10000 blocks are not supported on freetier' },
@@ -91,4 +96,20 @@ export const policies = {
     blocksMax: 2_000,
     blocksRefusal: { code: -32000, message: 'query exceeds max block range 2000' },
   },
+} as const satisfies Readonly<Record<string, Policy>>
+
+export const solanaPolicies = {
+  selfHosted: {},
+  /** Ten calls per second, one transaction per second, no batches for addresses. helius.dev/docs, "Rate limits" */
+  heliusFree: {
+    perSecond: 10,
+    burst: 10,
+    methodPerSecond: { sendTransaction: 1 },
+    limitForm: 'status-429',
+    limitError: { code: -32429, message: 'rate limited' },
+    aloneOnly: ['getSignaturesForAddress'],
+    refusal: 'status-400',
+  },
+  /** 100 calls in ten seconds, 40 of a single method. solana.com/docs, "Public RPC endpoints" */
+  publicSolana: { perSecond: 10, burst: 100, methodPerSecond: { any: 4 }, limitForm: 'retry-after' },
 } as const satisfies Readonly<Record<string, Policy>>

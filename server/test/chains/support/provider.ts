@@ -4,8 +4,9 @@ import { atEnd } from '../../support/at-end.ts'
 import type { Call } from '../../support/faulty-node.ts'
 import type { Policy, ProviderError } from './policies.ts'
 
+type Behind = { readonly safe: number; readonly finalized: number }
 type Reply = { readonly id: number; readonly jsonrpc: '2.0'; result?: unknown; error?: ProviderError }
-type Said = {
+export type Said = {
   readonly status: number
   readonly body: string
   readonly headers?: Readonly<Record<string, string>>
@@ -23,6 +24,8 @@ export async function openProvider(target: string, policy: Policy = {}) {
     asked: new Map<string, number>(),
     requests: 0,
     mostCalls: 0,
+    /** How many blocks the blocks with these tags are behind the newest one, instead of what the chain says. */
+    behind: null as Behind | null,
     /** Requests refused as a whole, and requests refused for coming too often. */
     refused: 0,
     limited: 0,
@@ -30,9 +33,9 @@ export async function openProvider(target: string, policy: Policy = {}) {
     refusals: [] as string[],
     /** Answers a whole request, or a single call of it, instead of the chain. */
     answerRequest: (_calls: readonly Call[]): Said | null => null,
-    answerCall: (_call: Call): ProviderError | null => null,
+    answerCall: (_call: Call): ProviderError | 'null' | null => null,
   }
-  const bucket = { units: policy.burst ?? policy.perSecond ?? 0, at: Date.now() }
+  const buckets: Buckets = new Map()
   const server = createServer((request, response) => {
     void answer(request, response).catch(() => response.destroy())
   })
@@ -53,7 +56,7 @@ export async function openProvider(target: string, policy: Policy = {}) {
     for (const { method } of calls) provider.asked.set(method, (provider.asked.get(method) ?? 0) + 1)
     const { status, body, headers } =
       provider.answerRequest(calls) ??
-      refuse(provider, bucket, calls) ??
+      refuse(provider, buckets, calls) ??
       toSaid(asked, await judge(provider, calls))
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
   }
@@ -67,14 +70,9 @@ type Refusing = {
 }
 
 /** Refuses a request as a whole. */
-function refuse(
-  provider: Refusing,
-  bucket: { units: number; at: number },
-  calls: readonly Call[],
-): Said | null {
+function refuse(provider: Refusing, buckets: Buckets, calls: readonly Call[]): Said | null {
   const { policy } = provider
-  const cost = calls.reduce((sum, { method }) => sum + (policy.costs?.[method] ?? 1), 0)
-  if (policy.perSecond !== undefined && !take(policy, bucket, cost)) {
+  if (isTooOften(policy, buckets, calls)) {
     provider.limited++
     const error = policy.limitError ?? { code: 429, message: 'Too many requests' }
     if (policy.limitForm === 'each')
@@ -94,17 +92,31 @@ function refuse(
   return { status, body: JSON.stringify(policy.refusal === 'one-error' ? [reply] : reply) }
 }
 
-function take(
-  { perSecond = 0, burst = perSecond }: Policy,
-  bucket: { units: number; at: number },
-  cost: number,
+/** What is left of a limit, by what it is about. */
+type Buckets = Map<string, { units: number; at: number }>
+
+/** Whether a request exceeds a limit of calls in a time. One that does takes nothing. */
+function isTooOften(
+  { perSecond, burst = perSecond, costs, methodPerSecond }: Policy,
+  buckets: Buckets,
+  calls: readonly Call[],
 ): boolean {
   const now = Date.now()
-  bucket.units = Math.min(burst, bucket.units + ((now - bucket.at) / 1_000) * perSecond)
-  bucket.at = now
-  if (bucket.units < cost) return false
-  bucket.units -= cost
-  return true
+  const limits = [...Map.groupBy(calls, ({ method }) => method)].flatMap(([method, { length }]) => {
+    const rate = methodPerSecond?.[method] ?? methodPerSecond?.any
+    return rate === undefined ? [] : { name: method, rate, most: rate * 10, cost: length }
+  })
+  const cost = calls.reduce((sum, { method }) => sum + (costs?.[method] ?? 1), 0)
+  if (perSecond !== undefined) limits.push({ name: '', rate: perSecond, most: burst ?? perSecond, cost })
+  const states = limits.map(({ name, rate, most, cost }) => {
+    const bucket = buckets.get(name) ?? { units: most, at: now }
+    const units = Math.min(most, bucket.units + ((now - bucket.at) / 1_000) * rate)
+    return { name, units, cost }
+  })
+  const isOver = states.some(({ units, cost }) => units < cost)
+  for (const { name, units, cost } of states)
+    buckets.set(name, { units: isOver ? units : units - cost, at: now })
+  return isOver
 }
 
 /** Refuses single calls, and has the chain answer the others. */
@@ -113,7 +125,8 @@ async function judge(
     readonly policy: Policy
     readonly target: string
     readonly refusals: string[]
-    answerCall(call: Call): ProviderError | null
+    readonly behind: Behind | null
+    answerCall(call: Call): ProviderError | 'null' | null
   },
   calls: readonly Call[],
 ): Promise<Reply[]> {
@@ -123,14 +136,15 @@ async function judge(
     const error =
       provider.answerCall(call) ?? findRefusal(policy, call) ?? (await findOldState(provider, call))
     if (!error) continue
+    if (error === 'null' || (error === noBlock && policy.tagRefusal === 'null')) {
+      refused.set(call.id, { jsonrpc: '2.0', id: call.id, result: null })
+      continue
+    }
     provider.refusals.push(`${call.method}: ${error.message}`)
-    const isNull = error === noBlock && policy.tagRefusal === 'null'
-    refused.set(call.id, isNull ? { jsonrpc: '2.0', id: call.id, result: null } : toReply(call.id, error))
+    refused.set(call.id, toReply(call.id, error))
   }
-  const told = await forward(
-    provider.target,
-    calls.filter(({ id }) => !refused.has(id)),
-  )
+  const known = calls.filter(({ id }) => !refused.has(id))
+  const told = await forward(provider.target, await placeTags(provider, known))
   return calls.map(({ id, method }) => {
     const reply = refused.get(id) ?? told.find((one) => one.id === id)
     if (!reply) throw new Error(`the chain left ${method} unanswered`)
@@ -173,6 +187,21 @@ async function findOldState(
   return last - first < policy.stateKept
     ? null
     : { code: -32000, message: 'missing trie node: state is not available' }
+}
+
+/** Puts numbers in the place of `safe` and `finalized`. */
+async function placeTags(
+  { behind, target }: { readonly behind: Behind | null; readonly target: string },
+  calls: readonly Call[],
+): Promise<readonly Call[]> {
+  const tagOf = ({ params: [tag] }: Call) => (tag === 'safe' || tag === 'finalized' ? tag : null)
+  if (!behind || !calls.some(tagOf)) return calls
+  const [head] = await forward(target, [{ jsonrpc: '2.0', id: 1, method: 'eth_blockNumber', params: [] }])
+  const newest = Number.parseInt(String(head?.result), 16)
+  return calls.map((call) => {
+    const tag = tagOf(call)
+    return tag ? { ...call, params: [`0x${Math.max(0, newest - behind[tag]).toString(16)}`, false] } : call
+  })
 }
 
 function toReply(id: number, error: ProviderError): Reply {

@@ -33,7 +33,9 @@ export type Prepared = {
   readonly header: string
 }
 
-type Options = Pick<ShopOptions, 'settlers' | 'network' | 'settings'> & { readonly withoutBatcher?: boolean }
+type Options = Pick<ShopOptions, 'settlers' | 'network' | 'settings' | 'nodes'> & {
+  readonly withoutBatcher?: boolean
+}
 
 export type Driven = Awaited<ReturnType<typeof openDriven>>
 

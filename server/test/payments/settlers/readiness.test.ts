@@ -16,10 +16,9 @@ test('after downtime, payments get 503 until the blocks that were missed are rea
   const provider = await openProvider('')
   const startedAt = Math.floor(Date.now() / 1_000) - 2 * missed
   const shop = await openShop({
-    ...{ worker: false, settings: { LOCAL_RPC_URLS: `node=${provider.url}` } },
+    ...{ worker: false, nodes: [provider] },
     extraArgs: ['--timestamp', `${startedAt}`],
   })
-  provider.target = shop.chain.url
   const payer = await shop.fund()
   const readiness = openReadiness(shop.ctx, openRails(shop.ctx))
   const { caip2 } = shop.chain.network
