@@ -12,6 +12,8 @@ import { settlerCommand } from '../../../src/commands/operator.ts'
 import { readSigners } from '../../../src/commands/signer.ts'
 import { UsageError } from '../../../src/commands/usage.ts'
 import { parseNode } from '../../../src/config/parse.ts'
+import { openRails } from '../../../src/payments/rails.ts'
+import { openProvider } from '../../chains/support/provider.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { fundedKey } from '../../support/chain/evm.ts'
 import { openChain as openTestChain } from '../../support/chain/open.ts'
@@ -46,6 +48,7 @@ test('settler deploy puts the batcher at its address, and does nothing if it is 
 })
 
 test('settler deploy says why it cannot deploy', async () => {
+  const deployerCode = await client.getCode({ address: deployer })
   const refuses = async (keys: readonly string[], says: RegExp, network?: string) =>
     await assert.rejects(
       deploy(keys, network),
@@ -61,6 +64,25 @@ test('settler deploy says why it cannot deploy', async () => {
   await remove(batcher)
   await remove(deployer)
   await refuses([fundedKey(2)], /has no deterministic deployer at 0x4e59b4/)
+  await client.setCode({ address: deployer, bytecode: deployerCode ?? '0x' })
+})
+
+test('settler deploy and settler add go by the latest block where a node has no pending one', async () => {
+  const { url } = await openProvider(shop.chain.url, { refusedTags: ['pending'] })
+  const ctx = { ...shop.ctx, config: { ...shop.ctx.config, nodes: { LOCAL: [parseNode(url)] } } }
+  const key = fundedKey(3)
+  const { address } = openSigner(key)
+  await client.setNonce({ address, nonce: 7 })
+  assert.equal(await openRails(ctx).get(shop.chain.network.caip2)?.readNonce(address), 7)
+  await remove(batcher)
+  // Nothing is created at an address that has created or sent something.
+  await client.setNonce({ address: batcher, nonce: 0 })
+  const file = join(folder, 'keys')
+  await writeFile(file, key)
+  assert.match(
+    await settlerCommand(ctx, ['deploy', 'LOCAL'], {}, () => readSigners(file)),
+    new RegExp(`The batcher is at ${batcher}`),
+  )
 })
 
 test('a live network requires the batcher with exactly its code, another network does not', async () => {
