@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { RpcAnswerError, RpcUnavailableError } from '../../../src/chains/rpc.ts'
 import { buryDead } from '../../../src/payments/evm/bury-dead.ts'
@@ -208,116 +208,119 @@ async function rage({ shop, providers, places, sign, beside }: Side, wanted: num
   return storm
 }
 
-test('whatever two providers of an EVM chain answer, nobody is refused, and every payment and refund completes', async (t) => {
-  const count = openCount('errors')
-  const providers = [await openProvider(''), await openProvider('')]
-  const shop = await openShop({ network: 'BASE_MAINNET', blockTimeSeconds: 0.25, nodes: providers })
-  const sign = async (i: number): Promise<Signed> => {
-    const payer = await shop.fund(2_000_000n)
-    const from = i === 0 ? await shop.chain.deploy('OwnedWallet', [payer.address]) : payer.address
-    if (i === 0) await shop.chain.mint(from, 2_000_000n)
-    const id = await shop.create()
-    return { id, header: await shop.sign(id, payer, { from }) }
-  }
-  await pay(shop, await sign(1))
-  await shop.ctx.db.query('update wallets set proven_at = clock()')
-  const rails = openRails(shop.ctx)
-  let rounds = 0
-  const beside = async () => {
-    if (rounds++ % refundEvery === 0 && (await refundOne(shop, rails))) count.add('refunds')
-  }
-  const storm = await rage({ shop, providers, places: evmPlaces, sign, beside }, errorsWanted)
-  count.add('errors', storm.given)
-  count.say(t)
-  t.diagnostic(JSON.stringify(Object.fromEntries(storm.counts)))
-  t.diagnostic(print(await checkInvariants({ db: shop.ctx.db, chain: shop.chain })))
-})
-
-test('whatever two providers of Solana answer, nobody is refused, and every payment completes', async (t) => {
-  const count = openCount('errors')
-  const providers = [await openProvider(''), await openProvider('')]
-  const shop = await openShop({ network: 'SOLANA_MAINNET', slotMs: 400, nodes: providers })
-  await shop.untilReady()
-  const sign = async (): Promise<Signed> => {
-    const id = await shop.create()
-    return { id, header: await shop.sign(id, await shop.chain.payer()) }
-  }
-  const before = await shop.received()
-  const storm = await rage({ shop, providers, places: svmPlaces, sign }, errorsWanted)
-  count.add('errors', storm.given)
-  count.say(t)
-  t.diagnostic(JSON.stringify(Object.fromEntries(storm.counts)))
-  const [row] = await shop.ctx.db.query<{ paid: string }>('select sum(amount) as paid from credits')
-  assert.equal((await shop.received()) - before, BigInt(row?.paid ?? 0))
-})
-
-test('whatever two providers answer about a payment that never landed, it is given up by proof alone, and its payer pays', async (t) => {
-  const count = openCount('errors')
-  const providers = [await openProvider(''), await openProvider('')]
-  const shop = await openDriven({ network: 'BASE_MAINNET', nodes: providers })
-  const { chain, ctx, engine } = shop
-  const heal = () => {
-    for (const provider of providers) {
-      provider.answerRequest = () => null
-      provider.answerCall = () => null
+// They share nothing but the processor.
+describe('errors of providers', { concurrency: 3 }, () => {
+  test('whatever two providers of an EVM chain answer, nobody is refused, and every payment and refund completes', async (t) => {
+    const count = openCount('errors')
+    const providers = [await openProvider(''), await openProvider('')]
+    const shop = await openShop({ network: 'BASE_MAINNET', blockTimeSeconds: 0.25, nodes: providers })
+    const sign = async (i: number): Promise<Signed> => {
+      const payer = await shop.fund(2_000_000n)
+      const from = i === 0 ? await shop.chain.deploy('OwnedWallet', [payer.address]) : payer.address
+      if (i === 0) await shop.chain.mint(from, 2_000_000n)
+      const id = await shop.create()
+      return { id, header: await shop.sign(id, payer, { from }) }
     }
-  }
-  const [payment = assert.fail()] = await shop.prepare(1, undefined, { validSeconds: 60 })
-  for (const provider of providers)
-    provider.answerCall = ({ method }) =>
-      method === 'eth_sendRawTransaction' ? { code: -32603, message: 'internal error' } : null
-  await shop.present([payment])
-  await shop.send()
-  heal()
-  await chain.pass(90)
-  await shop.mine()
-  await chain.pass(chain.network.negativeSeconds + 1)
-  await shop.follow()
+    await pay(shop, await sign(1))
+    await shop.ctx.db.query('update wallets set proven_at = clock()')
+    const rails = openRails(shop.ctx)
+    let rounds = 0
+    const beside = async () => {
+      if (rounds++ % refundEvery === 0 && (await refundOne(shop, rails))) count.add('refunds')
+    }
+    const storm = await rage({ shop, providers, places: evmPlaces, sign, beside }, errorsWanted)
+    count.add('errors', storm.given)
+    count.say(t)
+    t.diagnostic(JSON.stringify(Object.fromEntries(storm.counts)))
+    t.diagnostic(print(await checkInvariants({ db: shop.ctx.db, chain: shop.chain })))
+  })
 
-  const isProof: Place[1] = ({ method, params: [filter, at] }) =>
-    method === 'eth_getLogs'
-      ? 'fromBlock' in (filter as object)
-      : method === 'eth_call' && typeof at === 'object'
-  const kinds = [...Object.entries(callErrors), ...Object.entries(requestErrors)]
-    .toSorted(() => random() - 0.5)
-    .slice(0, isFull ? undefined : 6)
-  for (const [, error] of [['a false revert', falseRevert] as const, ...kinds])
-    for (const some of [providers, [oneOf(providers)]]) {
-      for (const provider of some) {
-        provider.answerRequest = (calls) => {
-          if (!calls.some(isProof) || typeof error === 'string' || !('status' in error)) return null
-          count.add()
-          return error
-        }
-        provider.answerCall = (call) => {
-          if (!isProof(call) || (typeof error !== 'string' && 'status' in error)) return null
-          count.add()
-          return error
-        }
+  test('whatever two providers of Solana answer, nobody is refused, and every payment completes', async (t) => {
+    const count = openCount('errors')
+    const providers = [await openProvider(''), await openProvider('')]
+    const shop = await openShop({ network: 'SOLANA_MAINNET', slotMs: 400, nodes: providers })
+    await shop.untilReady()
+    const sign = async (): Promise<Signed> => {
+      const id = await shop.create()
+      return { id, header: await shop.sign(id, await shop.chain.payer()) }
+    }
+    const before = await shop.received()
+    const storm = await rage({ shop, providers, places: svmPlaces, sign }, errorsWanted)
+    count.add('errors', storm.given)
+    count.say(t)
+    t.diagnostic(JSON.stringify(Object.fromEntries(storm.counts)))
+    const [row] = await shop.ctx.db.query<{ paid: string }>('select sum(amount) as paid from credits')
+    assert.equal((await shop.received()) - before, BigInt(row?.paid ?? 0))
+  })
+
+  test('whatever two providers answer about a payment that never landed, it is given up by proof alone, and its payer pays', async (t) => {
+    const count = openCount('errors')
+    const providers = [await openProvider(''), await openProvider('')]
+    const shop = await openDriven({ network: 'BASE_MAINNET', nodes: providers })
+    const { chain, ctx, engine } = shop
+    const heal = () => {
+      for (const provider of providers) {
+        provider.answerRequest = () => null
+        provider.answerCall = () => null
       }
-      await buryDead(ctx, engine.chain, engine.look).catch((thrown) =>
-        assert(thrown instanceof RpcAnswerError || thrown instanceof RpcUnavailableError, thrown),
-      )
-      heal()
-      assert.equal((await shop.read(payment.checkoutId)).status, 'PROCESSING')
     }
-  assert((count.counts.errors ?? 0) >= kinds.length)
-  count.say(t)
+    const [payment = assert.fail()] = await shop.prepare(1, undefined, { validSeconds: 60 })
+    for (const provider of providers)
+      provider.answerCall = ({ method }) =>
+        method === 'eth_sendRawTransaction' ? { code: -32603, message: 'internal error' } : null
+    await shop.present([payment])
+    await shop.send()
+    heal()
+    await chain.pass(90)
+    await shop.mine()
+    await chain.pass(chain.network.negativeSeconds + 1)
+    await shop.follow()
 
-  await shop.bury()
-  const answer = await shop.pay(payment)
-  assert.equal(answer.json().error, 'authorization_expired', answer.body)
-  const readiness = openReadiness(ctx, openRails(ctx))
-  await until('the settler is past the transaction that nobody took', async () => {
-    await shop.idle()
-    return (await readiness(chain.network.caip2)) === null
+    const isProof: Place[1] = ({ method, params: [filter, at] }) =>
+      method === 'eth_getLogs'
+        ? 'fromBlock' in (filter as object)
+        : method === 'eth_call' && typeof at === 'object'
+    const kinds = [...Object.entries(callErrors), ...Object.entries(requestErrors)]
+      .toSorted(() => random() - 0.5)
+      .slice(0, isFull ? undefined : 6)
+    for (const [, error] of [['a false revert', falseRevert] as const, ...kinds])
+      for (const some of [providers, [oneOf(providers)]]) {
+        for (const provider of some) {
+          provider.answerRequest = (calls) => {
+            if (!calls.some(isProof) || typeof error === 'string' || !('status' in error)) return null
+            count.add()
+            return error
+          }
+          provider.answerCall = (call) => {
+            if (!isProof(call) || (typeof error !== 'string' && 'status' in error)) return null
+            count.add()
+            return error
+          }
+        }
+        await buryDead(ctx, engine.chain, engine.look).catch((thrown) =>
+          assert(thrown instanceof RpcAnswerError || thrown instanceof RpcUnavailableError, thrown),
+        )
+        heal()
+        assert.equal((await shop.read(payment.checkoutId)).status, 'PROCESSING')
+      }
+    assert((count.counts.errors ?? 0) >= kinds.length)
+    count.say(t)
+
+    await shop.bury()
+    const answer = await shop.pay(payment)
+    assert.equal(answer.json().error, 'authorization_expired', answer.body)
+    const readiness = openReadiness(ctx, openRails(ctx))
+    await until('the settler is past the transaction that nobody took', async () => {
+      await shop.idle()
+      return (await readiness(chain.network.caip2)) === null
+    })
+    const again = await shop.prepareOne(payment.payer, { rivalOf: payment })
+    const [paying] = await shop.present([again])
+    await until('the second signature pays', async () => {
+      await shop.idle()
+      return (await shop.read(payment.checkoutId)).status === 'COMPLETED'
+    })
+    assert.equal((await paying)?.statusCode, 200)
+    assert.equal(await chain.balance(payment.payer.address), 1_000_000n)
   })
-  const again = await shop.prepareOne(payment.payer, { rivalOf: payment })
-  const [paying] = await shop.present([again])
-  await until('the second signature pays', async () => {
-    await shop.idle()
-    return (await shop.read(payment.checkoutId)).status === 'COMPLETED'
-  })
-  assert.equal((await paying)?.statusCode, 200)
-  assert.equal(await chain.balance(payment.payer.address), 1_000_000n)
 })
