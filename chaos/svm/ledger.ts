@@ -18,7 +18,7 @@ const slotMs = 200
 /** Half of Solana's: about as long as two looks of the watcher take, so that forks hit what it has credited. */
 export const finalizedAfter = 16
 /** More than a blockhash lives, and than the server adds for nodes that are ahead. */
-const lifetimeBlocks = 220
+const lifetimeBlocks = 260
 const blocksAtOnce = 10
 /** What each settler has at first. */
 export const settlerLamports = 10_000_000_000n

@@ -240,14 +240,14 @@ export async function readStoredRange(
   return last < first ? null : { first, last, isComplete: row.before !== null }
 }
 
-/** Records the head of a chain that is not read block by block. */
+/** Records the head of a chain that is not read block by block. Its time stays as it was if it was not asked for. */
 export async function writeHead(
   db: Database,
   network: string,
-  head: { readonly slot: number; readonly time: Date; readonly finalizedSlot: number },
+  head: { readonly slot: number; readonly time: Date | null; readonly finalizedSlot: number },
 ): Promise<void> {
   await db.query(
-    `update followers set head_number = $2, head_time = $3, safe_number = $2, finalized_number = $4, base_fee = 0,
+    `update followers set head_number = $2, head_time = coalesce($3, head_time), safe_number = $2, finalized_number = $4, base_fee = 0,
        head_seen_at = clock() where network = $1 and head_number < $2`,
     [network, head.slot, head.time, head.finalizedSlot],
   )

@@ -2,7 +2,7 @@ import type { Node } from '../../config/parse.ts'
 import type { SolanaNetwork } from '../../networks.ts'
 import { reachedBy } from '../agree.ts'
 import { openRpc } from '../open-rpc.ts'
-import { type NoteOutcome, type Rpc, RpcUnavailableError } from '../rpc.ts'
+import { type NoteOutcome, type Rpc, type RpcCall, RpcUnavailableError } from '../rpc.ts'
 import { encodeTransaction, type SvmTransaction } from './message.ts'
 import { findTokenAccount, tokenProgram } from './transfer.ts'
 import { findTogether, readAnswer, whole } from './witnesses.ts'
@@ -22,8 +22,24 @@ export function openSvmChain(
     name: genesis,
     method: 'getGenesisHash',
     isOurs: (answer: unknown) => typeof answer === 'string' && answer.startsWith(genesis),
+    tells,
   }
   return { network, rpc: openRpc(nodes, identity, now, noteOutcome) }
+}
+
+/**
+ * A transaction names a block of its own chain, so no other chain has it or runs it: whoever knows it tells. Whoever does
+ * not know it says nothing by that, unless something else is asked in the same request that does not tell.
+ */
+const ofTransactions = new Set([
+  'sendTransaction',
+  'getSignatureStatuses',
+  'getTransaction',
+  'getSignaturesForAddress',
+])
+
+function tells({ method }: RpcCall): boolean {
+  return ofTransactions.has(method)
 }
 
 /** Checks the tokens against networks.ts. Returns what differs and what to do about it. */

@@ -30,7 +30,8 @@ export async function listSent({ rpc, network: { witnessesMin } }: SvmChain, set
   for (;;) {
     const settings = { limit: listedPerRequest, commitment: 'confirmed', ...(before && { before }) }
     const call = { method: 'getSignaturesForAddress', params: [settler, settings] }
-    const lists = (await rpc.askAll([call])).flatMap(({ outcomes: [outcome] }) => {
+    // What is not listed counts as not sent, so the node must be of our chain.
+    const lists = (await rpc.askAll([call], undefined, true)).flatMap(({ outcomes: [outcome] }) => {
       const list = readAnswer(outcome, (raw: Listed[]) => raw.map(toListed))
       return list ? [list] : []
     })

@@ -1,4 +1,5 @@
 import { agree, reachedBy } from '../agree.ts'
+import type { RpcCall, RpcOutcome } from '../rpc.ts'
 import type { SvmChain } from './chain.ts'
 import { findTogether, lagMax, readAnswer, whole } from './witnesses.ts'
 
@@ -42,26 +43,37 @@ const statusesPerCall = 256
 /**
  * Asks every provider about these transactions. Its height comes first: a transaction that it does not have afterwards
  * is in no block up to that height.
+ *
+ * Nodes remember what happened in the last minute or two. To search further back costs them much, and some providers
+ * charge ten times as much for it. So their history is searched only if one of them does not know a transaction and
+ * `isTelling` says that something would follow from that.
  */
-export async function readViews({ rpc, network }: SvmChain, hashes: readonly string[]): Promise<Views> {
-  const calls: { method: string; params: unknown[] }[] = ['finalized', 'confirmed'].map((commitment) => ({
-    method: 'getEpochInfo',
-    params: [{ commitment }],
-  }))
-  const settings = { searchTransactionHistory: true }
-  for (let i = 0; i < hashes.length; i += statusesPerCall)
-    calls.push({ method: 'getSignatureStatuses', params: [hashes.slice(i, i + statusesPerCall), settings] })
-  const witnesses = await rpc.askAll(calls)
+export async function readViews(
+  chain: SvmChain,
+  hashes: readonly string[],
+  isTelling: (i: number, views: readonly View[]) => boolean,
+): Promise<Views> {
+  const recent = await askForViews(chain, hashes, false)
+  return hashes.some((_, i) => isTelling(i, recent.views)) ? await askForViews(chain, hashes, true) : recent
+}
+
+async function askForViews(
+  { rpc, network }: SvmChain,
+  hashes: readonly string[],
+  searchTransactionHistory: boolean,
+): Promise<Views> {
+  const witnesses = await rpc.askAll([
+    ...['finalized', 'confirmed'].map((commitment) => ({ method: 'getEpochInfo', params: [{ commitment }] })),
+    ...statusCalls(hashes, searchTransactionHistory),
+  ])
   const told = witnesses.flatMap(({ provider, outcomes: [final, head, ...rest] }) => {
     const finalized = readAnswer(final, ({ absoluteSlot, blockHeight }: EpochInfo) => ({
       finalizedSlot: whole(absoluteSlot),
       finalizedHeight: whole(blockHeight),
     }))
     const slot = readAnswer(head, ({ absoluteSlot }: EpochInfo) => whole(absoluteSlot))
-    const statuses = rest.flatMap(
-      (outcome) => readAnswer(outcome, ({ value }: { value: RawStatus[] }) => value.map(toStatus)) ?? [],
-    )
-    if (!finalized || slot === null || statuses.length !== hashes.length) return []
+    const statuses = readStatuses(rest, hashes)
+    if (!finalized || slot === null || statuses === null) return []
     return { provider, slot, ...finalized, statuses }
   })
   if (told.length < network.witnessesMin) return { views: [], odd: [], isDisputed: false }
@@ -73,6 +85,39 @@ export async function readViews({ rpc, network }: SvmChain, hashes: readonly str
   return { views, odd, isDisputed: together === null }
 }
 
+/**
+ * What every provider remembers of these transactions, and nothing of how far it is: enough to see that one landed, and
+ * never that one did not.
+ */
+export async function readRecent({ rpc }: SvmChain, hashes: readonly string[]): Promise<readonly View[]> {
+  const witnesses = await rpc.askAll(statusCalls(hashes, false))
+  return witnesses.flatMap(({ provider, outcomes }) => {
+    const statuses = readStatuses(outcomes, hashes)
+    return statuses ? { provider, slot: 0, finalizedSlot: 0, finalizedHeight: 0, statuses } : []
+  })
+}
+
+function statusCalls(hashes: readonly string[], searchTransactionHistory: boolean): RpcCall[] {
+  const calls: RpcCall[] = []
+  for (let i = 0; i < hashes.length; i += statusesPerCall)
+    calls.push({
+      method: 'getSignatureStatuses',
+      params: [hashes.slice(i, i + statusesPerCall), { searchTransactionHistory }],
+    })
+  return calls
+}
+
+/** In the order of the hashes; null if one of the answers is missing or has another length. */
+function readStatuses(
+  outcomes: readonly RpcOutcome[],
+  hashes: readonly string[],
+): readonly (Status | null)[] | null {
+  const statuses = outcomes.flatMap(
+    (outcome) => readAnswer(outcome, ({ value }: { value: RawStatus[] }) => value.map(toStatus)) ?? [],
+  )
+  return statuses.length === hashes.length ? statuses : null
+}
+
 function toStatus(raw: RawStatus): Status | null {
   if (raw === null) return null
   const commitment = raw.confirmationStatus ?? 'finalized'
@@ -81,38 +126,32 @@ function toStatus(raw: RawStatus): Status | null {
 
 export type SvmHeads = {
   readonly slot: number
-  readonly time: Date
   readonly finalizedSlot: number
   readonly finalizedHeight: number
 }
 
-/**
- * How far the chain is, as enough providers have it. Null while the time of that block is not known; `isDisputed` if
- * they report different times.
- */
-export async function readHeads(
-  { rpc, network }: SvmChain,
-  views: readonly View[],
-): Promise<{
-  readonly heads: SvmHeads | null
-  readonly odd: readonly string[]
-  readonly isDisputed: boolean
-}> {
-  const reached = (numberOf: (view: View) => number) => reachedBy(views.map(numberOf), network.witnessesMin)
+/** How far the chain is, as enough providers have it; null if too few do. */
+export function findHeads(views: readonly View[], witnessesMin: number): SvmHeads | null {
+  const reached = (numberOf: (view: View) => number) => reachedBy(views.map(numberOf), witnessesMin)
   const slot = reached((view) => view.slot)
   const finalizedSlot = reached((view) => view.finalizedSlot)
   const finalizedHeight = reached((view) => view.finalizedHeight)
-  if (slot === null || finalizedSlot === null || finalizedHeight === null)
-    return { heads: null, odd: [], isDisputed: false }
+  if (slot === null || finalizedSlot === null || finalizedHeight === null) return null
+  return { slot, finalizedSlot, finalizedHeight }
+}
+
+/** The time of a slot. Null while it is not known; `isDisputed` if the providers report different times. */
+export async function readTime(
+  { rpc, network }: SvmChain,
+  slot: number,
+): Promise<{ readonly time: Date | null; readonly odd: readonly string[]; readonly isDisputed: boolean }> {
   const witnesses = await rpc.askAll([{ method: 'getBlockTime', params: [slot] }])
   const told = witnesses.flatMap(({ provider, outcomes: [outcome] }) => {
     const fact = readAnswer(outcome, (seconds: number | null) => (seconds === null ? null : whole(seconds)))
     return fact === null ? [] : { provider, fact }
   })
   const { fact: seconds, odd, isDisputed } = agree(told, String, network.witnessesMin)
-  const heads =
-    seconds === null ? null : { slot, time: new Date(seconds * 1_000), finalizedSlot, finalizedHeight }
-  return { heads, odd, isDisputed }
+  return { time: seconds === null ? null : new Date(seconds * 1_000), odd, isDisputed }
 }
 
 export type Judged = {
@@ -152,6 +191,15 @@ export function judge(views: readonly View[], i: number, witnessesMin: number): 
 /** The providers that do not know a transaction, although they are past the slot in which it was seen. */
 export function findWithout(views: readonly View[], i: number, seenIn: number | null): readonly View[] {
   return views.filter(({ statuses, slot }) => (statuses[i] ?? null) === null && slot > (seenIn ?? -1))
+}
+
+/**
+ * Whether something would follow if a provider did not know a transaction that another one knows, or that was seen in a
+ * slot before, even if it searched its history.
+ */
+export function isMissed(views: readonly View[], i: number, seenIn: number | null): boolean {
+  const slots = views.flatMap(({ statuses }) => statuses[i]?.slot ?? []).concat(seenIn ?? [])
+  return slots.length > 0 && findWithout(views, i, Math.min(...slots)).length > 0
 }
 
 /** The providers that know it as a success, even in a block that no other provider has. */

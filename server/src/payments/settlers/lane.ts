@@ -22,7 +22,7 @@ export async function enterLane(
     address,
     holder,
   }: { readonly network: string; readonly address: string; readonly holder: string },
-  readBalance: () => Promise<bigint>,
+  readBalance: (settler: Leased) => Promise<bigint>,
   readDataFee: () => Promise<bigint> = async () => 0n,
 ): Promise<Entered | 'held' | 'blind'> {
   const settler = await leaseSettler(ctx.db, network, address, holder, leaseSeconds)
@@ -31,7 +31,7 @@ export async function enterLane(
   if (!follower?.headTime) return 'blind'
   const entered = { ...follower, headTime: follower.headTime }
   if (!settler.isBalanceOld) return { settler, follower: entered }
-  const [balance, dataFee] = await Promise.all([readBalance(), readDataFee()])
+  const [balance, dataFee] = await Promise.all([readBalance(settler), readDataFee()])
   await noteBalance(ctx.db, network, address, { balance, dataFee })
   return { settler: { ...settler, balanceWei: balance, dataFeeWei: dataFee }, follower: entered }
 }

@@ -63,8 +63,9 @@ async function create(
 /** SQL for the token accounts that wallets are paid to. */
 
 /**
- * Wallets whose account is due for a check: every ten seconds while it is missing, every hour once it exists. Those that
- * no owner has confirmed yet have the registration 0: no account is paid for until then.
+ * Wallets whose account is due for a check. While it is missing: every ten seconds at first, then each time a tenth of the
+ * time since the wallet was registered, or the account was paid for, has passed. Every hour once it exists. Those that no
+ * owner has confirmed yet have the registration 0: no account is paid for until then.
  */
 async function listUnchecked(
   db: Database,
@@ -77,7 +78,8 @@ async function listUnchecked(
     `select distinct w.address from wallets w join stores s on s.id = w.store_id and s.mode = $3
      left join token_accounts t on t.network = $1 and t.asset = $2 and t.owner = w.address
      where w.family = 'SOLANA' and w.retired_at is null and w.registration > 0 and (t.owner is null or t.checked_at < clock() -
-       case when t.ready_at is null then interval '10 seconds' else interval '1 hour' end)
+       case when t.ready_at is null then least(greatest((clock() - greatest(w.created_at, t.created_at)) / 10,
+         interval '10 seconds'), interval '10 minutes') else interval '1 hour' end)
      order by w.address limit $4`,
     [network, asset, mode, limit],
   )

@@ -3,6 +3,8 @@ import type { Context } from '../../context.ts'
 /** Who is not believed now, and whether that stops everything: of two that contradict each other, neither is. */
 export type Doubt = { readonly odd: readonly string[]; readonly isDisputed: boolean }
 
+export const noDoubt: Doubt = { odd: [], isDisputed: false }
+
 export function joinDoubts(doubts: readonly Doubt[]): Doubt {
   return {
     odd: [...new Set(doubts.flatMap(({ odd }) => odd))].sort(),

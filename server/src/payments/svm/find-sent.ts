@@ -34,7 +34,11 @@ export async function findSent(ctx: Context, chain: SvmChain, sent: SentTransfer
 
 async function lookFor(ctx: Context, chain: SvmChain, sent: SentTransfer): Promise<SentLookUp> {
   const { caip2, witnessesMin } = chain.network
-  const { views, isDisputed } = await readViews(chain, [sent.transaction])
+  const { views, isDisputed } = await readViews(
+    chain,
+    [sent.transaction],
+    (_, told) => countWith(told, 0) < told.length,
+  )
   if (isDisputed) return { outcome: 'waiting' }
   const { status, isDisputed: isDoubted } = judge(views, 0, witnessesMin)
   if (status === null && countWith(views, 0) === 0 && findWithout(views, 0, null).length >= witnessesMin)

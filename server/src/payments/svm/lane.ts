@@ -42,13 +42,36 @@ export type SvmLane = {
   readonly updateStatus: UpdateStatus
   /** Refunds that are set aside, by nonce, and until when. */
   readonly resting: Map<string, number>
+  /** What the settler holds. */
+  readonly readBalance: (settler: Pick<settlers.Settler, 'address' | 'nextNonce'>) => Promise<bigint>
+}
+
+/** A settler that gets money from outside is believed to have it by then. */
+const balanceKeptMs = 300_000
+/** One that is nearly empty is being filled. */
+const emptyKeptMs = 30_000
+
+/**
+ * Reads what a settler holds, or remembers it: payments alone take much from it. `lamportsMin` is with how little it
+ * counts as empty.
+ */
+export function openBalance(ctx: Context, chain: SvmChain, lamportsMin: bigint): SvmLane['readBalance'] {
+  let known: { readonly lamports: bigint; readonly nextNonce: number; readonly at: number } | null = null
+  return async ({ address, nextNonce }) => {
+    const at = ctx.now().getTime()
+    const keptMs = known && known.lamports < lamportsMin ? emptyKeptMs : balanceKeptMs
+    // A clock that was set back must not keep it any longer.
+    const isKnown = known?.nextNonce === nextNonce && known.at <= at && at - known.at < keptMs
+    if (!known || !isKnown) known = { lamports: await readLamports(chain, address), nextNonce, at }
+    return known.lamports
+  }
 }
 
 /** Simulations per request. */
 const batchMax = 20
 /** Payers take turns among this many claims. */
 const listedMax = 400
-/** Leaders change every 1.6 s, and each may drop a transaction. */
+/** Each leader has four slots, about a second, and may drop a transaction. */
 const resendSeconds = 2
 const resentPerStep = 100
 /** A refund's account may be thawed, or its wallet filled, while its blockhash lives. */
@@ -58,9 +81,7 @@ const restMs = 5_000
 export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean | null> {
   const { chain, signer, holder } = lane
   const network = chain.network.caip2
-  const entered = await enterLane(ctx, { network, address: signer.address, holder }, () =>
-    readLamports(chain, signer.address),
-  )
+  const entered = await enterLane(ctx, { network, address: signer.address, holder }, lane.readBalance)
   if (entered === 'held') return null
   if (entered === 'blind') return false
   const { settler, follower } = entered

@@ -14,7 +14,7 @@ import { tendAccounts } from './accounts.ts'
 import { openDoubts } from './doubts.ts'
 import { openFeePayers } from './fee-payers.ts'
 import { findSent, parseSignature } from './find-sent.ts'
-import { stepSvmLane } from './lane.ts'
+import { openBalance, stepSvmLane } from './lane.ts'
 import { preparePayment } from './prepare.ts'
 import { openReferences } from './references.ts'
 import { openSvmRefunds } from './refund.ts'
@@ -22,7 +22,7 @@ import { reserveReference } from './reserve.ts'
 import { openSimulate } from './simulate.ts'
 import { nameSettler } from './terms.ts'
 import { openSvmVerifier } from './verify.ts'
-import { watchOnce } from './watch.ts'
+import { openWatch } from './watch.ts'
 
 /** Solana's charge for the two signatures of a payment, in lamports. */
 const signaturesCost = 10_000n
@@ -60,7 +60,7 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
     readNonce: async () => 0,
     refunds: openSvmRefunds(chain, feePayers, simulate),
     sent: { parse: parseSignature, find: (sent) => findSent(ctx, chain, sent) },
-    settle: (work) => settle(ctx, chain, work),
+    settle: (work) => settle(ctx, chain, work, settlementCost * BigInt(settlementsLeftMin)),
   }
 }
 
@@ -68,12 +68,18 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
  * Per network, one loop each to create token accounts, watch sent transactions and look up references; plus one lane
  * per key.
  */
-function settle(ctx: Context, chain: SvmChain, { signers, holder, updateStatus }: Settling): Loop[] {
-  const { caip2, id, blockTimeMs } = chain.network
+function settle(
+  ctx: Context,
+  chain: SvmChain,
+  { signers, holder, updateStatus }: Settling,
+  lamportsMin: bigint,
+): Loop[] {
+  const { caip2, id, lookEveryMs } = chain.network
   const check = openCheck(ctx, id, () => checkSvmChain(chain))
   const own = signers.filter((signer) => signer.family === 'SOLANA')
   const keys = { addresses: own.map(({ address }) => address), reported: new Set<string>() }
   const noteDoubt = openDoubts(ctx, id, 'payments get 503 and nothing is decided')
+  const watch = openWatch(ctx, chain, holder, { updateStatus, noteDoubt, keys })
   const lookForReferences = openReferences(
     ctx,
     chain,
@@ -88,9 +94,8 @@ function settle(ctx: Context, chain: SvmChain, { signers, holder, updateStatus }
     },
     {
       name: `watch ${caip2}`,
-      restMs: blockTimeMs,
-      run: async () =>
-        (await check()) && (await watchOnce(ctx, chain, holder, { updateStatus, noteDoubt, keys })) === true,
+      restMs: lookEveryMs.sent,
+      run: async () => (await check()) && (await watch()) === true,
       release: () => releaseFollower(ctx.db, caip2, holder),
     },
     {
@@ -99,7 +104,8 @@ function settle(ctx: Context, chain: SvmChain, { signers, holder, updateStatus }
       run: async () => (await check()) && (await lookForReferences()),
     },
     ...own.map((signer): Loop => {
-      const lane = { chain, signer, holder, updateStatus, resting: new Map<string, number>() }
+      const readBalance = openBalance(ctx, chain, lamportsMin)
+      const lane = { chain, signer, holder, updateStatus, resting: new Map<string, number>(), readBalance }
       const steps = openSteps(ctx, id, signer)
       return {
         name: `lane ${caip2} ${signer.address}`,

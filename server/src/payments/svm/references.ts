@@ -2,13 +2,13 @@ import { lockFollower } from '../../chains/rows.ts'
 import type { SvmChain } from '../../chains/svm/chain.ts'
 import { type Landed, readLanded } from '../../chains/svm/landed.ts'
 import { listNaming } from '../../chains/svm/lists.ts'
-import { countWith, findWithout, judge, readViews } from '../../chains/svm/status.ts'
+import { countWith, findWithout, isMissed, judge, readViews } from '../../chains/svm/status.ts'
 import { findTokenAccount, tokenProgram } from '../../chains/svm/transfer.ts'
 import type { Context } from '../../context.ts'
 import { advancePlaces, orphanCredits } from '../credits/rows.ts'
 import { writeCredits } from '../credits/write.ts'
 import type { UpdateStatus } from '../rail.ts'
-import { type Doubt, joinDoubts } from './doubts.ts'
+import { type Doubt, joinDoubts, noDoubt } from './doubts.ts'
 import {
   type Awaited,
   listAwaited,
@@ -36,6 +36,7 @@ export function openReferences(
   /** Transactions that were listed for a reference but paid nothing for it, so that they are read only once. */
   const idle = new Set<string>()
   const noteUnreadable = openUnreadable(ctx, chain)
+  const settle = openSettle(ctx, chain, updateStatus)
 
   return async () => {
     const awaited = await listAwaited(ctx.db, network, pace, referencesPerRun)
@@ -66,7 +67,7 @@ export function openReferences(
       }
     }
     const isCredited = credited.size > 0
-    const { isSettled, ...doubt } = await settleKnown(ctx, chain, updateStatus)
+    const { isSettled, ...doubt } = await settle()
     noteDoubt(joinDoubts([...landed, doubt]))
     if (isCredited || isSettled) ctx.db.wakeUps.send('outcomes')
     return isCredited || awaited.length === referencesPerRun
@@ -151,19 +152,35 @@ function findPayer({ transaction }: Landed, account: string): string {
   return transaction.accounts[0] ?? account
 }
 
+type Settled = Doubt & { readonly isSettled: boolean }
+
+/** Asks for the finality of credited transfers as often as for that of payments. What was doubtful stays so until then. */
+function openSettle(ctx: Context, chain: SvmChain, updateStatus: UpdateStatus): () => Promise<Settled> {
+  let settledAt = 0
+  let doubt = noDoubt
+  return async () => {
+    const now = ctx.now().getTime()
+    // A clock that was set back must not stop it.
+    if (settledAt <= now && now - settledAt < chain.network.lookEveryMs.unsettled)
+      return { isSettled: false, ...doubt }
+    const { isSettled, ...found } = await settleKnown(ctx, chain, updateStatus)
+    settledAt = now
+    doubt = found
+    return { isSettled, ...found }
+  }
+}
+
 /** Updates the finality of credited transfers, and gives up those that a fork removed. */
-async function settleKnown(
-  ctx: Context,
-  chain: SvmChain,
-  updateStatus: UpdateStatus,
-): Promise<Doubt & { readonly isSettled: boolean }> {
+async function settleKnown(ctx: Context, chain: SvmChain, updateStatus: UpdateStatus): Promise<Settled> {
   const { caip2: network, witnessesMin } = chain.network
   const standing = await listUnsettled(ctx.db, network, settledPerRun)
   const lost = await listOrphanedReferenceTransfers(ctx.db, network, lostMinutes, settledPerRun)
-  if (standing.length + lost.length === 0) return { isSettled: false, odd: [], isDisputed: false }
+  if (standing.length + lost.length === 0) return { isSettled: false, ...noDoubt }
   const { views, ...apart } = await readViews(
     chain,
     [...standing, ...lost].map(({ hash }) => hash),
+    // Those that are lost were lost long ago.
+    (i, told) => i >= standing.length || isMissed(told, i, standing[i]?.slot ?? null),
   )
   const judged = standing.map((_, i) => judge(views, i, witnessesMin))
   const doubt = joinDoubts([apart, ...judged])

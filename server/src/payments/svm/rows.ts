@@ -42,7 +42,13 @@ export type Watched = {
 const messageHash = `case when a.checkout_id is not null then a.nonce
   else '0x' || encode(sha256(substring(b.bytes from 130)), 'hex') end`
 
-export async function listWatched(db: Database, network: string, limit: number): Promise<Watched[]> {
+/** All of them, or only those that were not seen to pay. */
+export async function listWatched(
+  db: Database,
+  network: string,
+  limit: number,
+  which: 'all' | 'uncredited' = 'all',
+): Promise<Watched[]> {
   return await db.query<Watched>(
     `select t.settler, t.nonce as "settlerNonce", b.hash, a.asset, a.payer, a.nonce, a.pay_to as "payTo",
        a.amount::text, a.valid_before::text as "validBefore", a.checkout_id as "checkoutId", ${messageHash} as "messageHash",
@@ -52,10 +58,44 @@ export async function listWatched(db: Database, network: string, limit: number):
      join transaction_calls c on c.network = t.network and c.settler = t.settler and c.settler_nonce = t.nonce
      cross join ${authorizationOf('c')}
      left join ${liveCreditOf('a')} on true
-     where t.network = $1 and t.mined_at is null
+     where t.network = $1 and t.mined_at is null and (not $3 or k.block_hash is null)
      order by t.created_at limit $2`,
-    [network, limit],
+    [network, limit, which === 'uncredited'],
   )
+}
+
+/** What there is to watch. */
+export type Pending = {
+  /** How long ago the last of the transactions was sent that were not seen to pay; null if there is none. */
+  readonly youngestSentMs: number | null
+  /** How long ago the first was sent whose outcome is not final. */
+  readonly oldestMs: number | null
+  readonly isRestoring: boolean
+}
+
+export async function readPending(db: Database, network: string): Promise<Pending> {
+  const [row] = await db.query<Pending>(
+    `select extract(epoch from clock() - max(t.created_at) filter (where not a.is_credited))::float8 * 1000 as "youngestSentMs",
+       extract(epoch from clock() - min(t.created_at))::float8 * 1000 as "oldestMs",
+       exists (select 1 from restores r where r.network = $1 and r.finished_at is null) as "isRestoring"
+     from transactions t
+     join transaction_calls c on c.network = t.network and c.settler = t.settler and c.settler_nonce = t.nonce
+     cross join ${authorizationOf('c')}
+     where t.network = $1 and t.mined_at is null`,
+    [network],
+  )
+  return row ?? { youngestSentMs: null, oldestMs: null, isRestoring: false }
+}
+
+/** Whether a checkout with a reference waits to expire until the chain was watched up to then. */
+export async function isExpiryWaiting(db: Database, network: string): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 as one from reserved_amounts r join checkouts c on c.id = r.checkout_id
+     where r.network = $1 and r.reference is not null and r.freed_at is null
+       and c.status = 'OPEN' and c.expires_at <= clock() limit 1`,
+    [network],
+  )
+  return rows.length > 0
 }
 
 /** Stops watching transactions whose outcome is final. */

@@ -9,10 +9,11 @@ import { openBatcher } from '../../database/batch.ts'
 /** Keeps one request below what nodes accept. */
 const simulationsPerRequest = 20
 const requestsInFlight = 4
-/** Behind a load balancer, a node may be this many blocks ahead of the one that named the last valid height. */
-const heightSlack = 32n
-/** A node that has not seen a new blockhash, or the payer's money, has it a block or two later. */
+/** Behind a load balancer, a node may be ahead by this much of the one that named the last valid height. */
+const aheadMs = 13_000
+/** A node that has not seen a new blockhash, or the payer's money, has it a moment later. */
 const triesMax = 3
+const againMs = 400
 
 type Simulated = {
   /** The x402 reason why a transfer would not be accepted now; null if it would. */
@@ -53,11 +54,11 @@ export function openSimulate(chain: SvmChain): Simulate {
       if (fact === settlerEmpty) throw new RpcUnavailableError('A settler cannot pay the transaction fee.')
       if (fact !== null) {
         const slots = told.flatMap(({ provider, slot }) => (odd.includes(provider) ? [] : slot))
-        const validBefore = lastValidHeight + heightSlack
+        const validBefore = lastValidHeight + BigInt(Math.ceil(aheadMs / chain.network.blockTimeMs))
         return { reason: fact === fine ? null : fact, slot: Math.min(...slots), validBefore }
       }
       if (tries === triesMax) throw new RpcUnavailableError('Too few nodes agree about the payment.')
-      await wait(chain.network.blockTimeMs)
+      await wait(againMs)
     }
   }
 }

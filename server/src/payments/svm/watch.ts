@@ -5,9 +5,12 @@ import { type Landed, readLanded } from '../../chains/svm/landed.ts'
 import { hashMessage } from '../../chains/svm/message.ts'
 import {
   countWith,
+  findHeads,
   findWithout,
+  isMissed,
   judge,
-  readHeads,
+  readRecent,
+  readTime,
   readViews,
   type Status,
   type View,
@@ -19,7 +22,7 @@ import * as credits from '../credits/rows.ts'
 import { writeCredits } from '../credits/write.ts'
 import { bury } from '../end.ts'
 import type { UpdateStatus } from '../rail.ts'
-import { type Doubt, joinDoubts } from './doubts.ts'
+import { type Doubt, joinDoubts, noDoubt } from './doubts.ts'
 import { type OwnKeys, recoverSent } from './recover.ts'
 import * as rows from './rows.ts'
 import { blockhashExpired } from './simulate.ts'
@@ -44,42 +47,146 @@ type Watching = {
  *
  * Every provider is asked, and each of these takes as many that say the same as the network requires. While they
  * contradict each other about something final, and no majority settles it, nothing is decided and no payment accepted.
+ *
+ * Providers charge for every call, so there are two kinds of looks. One asks only whether what was just sent has landed,
+ * often, and can do nothing but credit it. The other asks how far the chain is, too: everything that follows from
+ * something not being there follows from that one alone. It comes rarely, and `lookEveryMs` says how rarely.
  */
-export async function watchOnce(
+export function openWatch(
   ctx: Context,
   chain: SvmChain,
   holder: string,
-  { updateStatus, noteDoubt, keys }: Watching,
-): Promise<boolean | null> {
+  watching: Watching,
+): () => Promise<boolean | null> {
   const network = chain.network.caip2
-  if (!(await leaseFollower(ctx.db, network, holder, leaseSeconds))) return null
+  const looked: Looked = { forSentAt: 0, atAllAt: 0, forTimeAt: 0, failsSince: null, isDoubtful: false }
+  return async () => {
+    const follower = await leaseFollower(ctx.db, network, holder, leaseSeconds)
+    if (!follower) return null
+    const pending = await rows.readPending(ctx.db, network)
+    const now = ctx.now().getTime()
+    if (isAllDue(now, looked, pending, chain)) {
+      const isTimeWanted =
+        follower.headTime === null ||
+        pending.isRestoring ||
+        passed(now, looked.forTimeAt) >= timeEveryMs ||
+        (await rows.isExpiryWaiting(ctx.db, network))
+      looked.atAllAt = looked.forSentAt = now
+      looked.failsSince ??= now
+      const found = await lookAtAll(ctx, chain, watching, isTimeWanted)
+      looked.isDoubtful = found === 'disputed'
+      if (found === 'unknown') return false
+      looked.failsSince = null
+      if (found === 'disputed') return false
+      if (isTimeWanted) looked.forTimeAt = now
+      return found.isCredited
+    }
+    if (!isSentDue(now, looked, pending, chain)) return false
+    looked.forSentAt = now
+    return await lookForSent(ctx, chain, watching)
+  }
+}
+
+/** When it was looked for what, in milliseconds by the process's clock. */
+type Looked = {
+  forSentAt: number
+  atAllAt: number
+  forTimeAt: number
+  /** Since when too few providers say how far the chain is. */
+  failsSince: number | null
+  isDoubtful: boolean
+}
+
+const leaseSeconds = 10
+/** Enough for a hundred payments per second during the half minute until they are seen to be final. */
+const watchedMax = 4_000
+const buriedPerRun = 200
+/** Restores begin where the chain had been watched last, and operators see it. */
+const timeEveryMs = 300_000
+/** What was sent is looked for each time an eighth of its age has passed. */
+const ageShare = 8
+
+/** A clock that was set back must not stop the watch. */
+function passed(now: number, at: number): number {
+  return at > now ? Number.POSITIVE_INFINITY : now - at
+}
+
+function isAllDue(now: number, looked: Looked, pending: rows.Pending, { network }: SvmChain): boolean {
+  const { sent, unsettled, idle } = network.lookEveryMs
+  const isUnsettled = looked.isDoubtful || pending.isRestoring || (pending.oldestMs ?? 0) >= unsettled
+  const usual = isUnsettled ? unsettled : idle
+  // Soon again after a failure, and then as rarely as it has failed for long.
+  const waitMs =
+    looked.failsSince === null
+      ? usual
+      : Math.min(usual, Math.max(sent, passed(looked.atAllAt, looked.failsSince)))
+  return passed(now, looked.atAllAt) >= waitMs
+}
+
+function isSentDue(now: number, looked: Looked, pending: rows.Pending, { network }: SvmChain): boolean {
+  const { youngestSentMs, isRestoring } = pending
+  // What was sent before a restore comes first.
+  if (youngestSentMs === null || looked.isDoubtful || isRestoring) return false
+  return passed(now, looked.forSentAt) >= Math.max(network.lookEveryMs.sent, youngestSentMs / ageShare)
+}
+
+/** Credits what was sent and has landed. Concludes nothing else, and asks nothing that only something else needs. */
+async function lookForSent(ctx: Context, chain: SvmChain, { updateStatus }: Watching): Promise<boolean> {
+  const watched = await rows.listWatched(ctx.db, chain.network.caip2, watchedMax, 'uncredited')
+  if (watched.length === 0) return false
+  const views = await readRecent(
+    chain,
+    watched.map(({ hash }) => hash),
+  )
+  const { seen, isDisputed } = await readSeen(chain, watched, views)
+  return isDisputed ? false : await credit(ctx, chain, seen, updateStatus)
+}
+
+/** 'unknown' if too few providers say how far the chain is. */
+async function lookAtAll(
+  ctx: Context,
+  chain: SvmChain,
+  { updateStatus, noteDoubt, keys }: Watching,
+  isTimeWanted: boolean,
+): Promise<'disputed' | 'unknown' | { readonly isCredited: boolean }> {
+  const { caip2: network, id, witnessesMin } = chain.network
   const watched = await rows.listWatched(ctx.db, network, watchedMax)
   const { views, ...apart } = await readViews(
     chain,
     watched.map(({ hash }) => hash),
+    (i, told) => isTelling(watched[i], i, told),
   )
-  const { heads, ...timed } = await readHeads(chain, views)
+  const heads = findHeads(views, witnessesMin)
+  const { time, ...timed } =
+    heads && isTimeWanted ? await readTime(chain, heads.slot) : { time: null, ...noDoubt }
   const { seen, ...read } = await readSeen(chain, watched, views)
   const doubt = joinDoubts([apart, timed, read])
   noteDoubt(doubt)
-  ctx.metrics.nodeDispute.set({ network: chain.network.id }, doubt.isDisputed ? 1 : 0)
+  ctx.metrics.nodeDispute.set({ network: id }, doubt.isDisputed ? 1 : 0)
   await writeDispute(ctx.db, network, doubt.isDisputed ? 'a transaction or the height of the chain' : null)
-  if (doubt.isDisputed || !heads) return false
-  await recoverSent(ctx, chain, keys, heads.time)
+  if (doubt.isDisputed) return 'disputed'
+  if (!heads || (isTimeWanted && !time)) return 'unknown'
+  if (time) await recoverSent(ctx, chain, keys, time)
   const isCredited = await credit(ctx, chain, seen, updateStatus)
   await finalize(ctx, network, seen, updateStatus)
   await orphanOrBury(ctx, chain, seen, views, updateStatus)
   await buryUnsent(ctx, network, heads.finalizedHeight, updateStatus)
   // Last, so that anyone who reads how far the chain was watched also finds the credits up to there.
-  await writeHead(ctx.db, network, heads)
+  await writeHead(ctx.db, network, { ...heads, time })
   await rows.retireDrained(ctx.db, network)
-  return isCredited
+  return { isCredited }
 }
 
-const leaseSeconds = 10
-/** Enough for a hundred payments per second during the thirteen seconds that finality takes. */
-const watchedMax = 2_000
-const buriedPerRun = 200
+/** Whether it would be orphaned or buried, or reported as a contradiction, if a provider really did not know it. */
+function isTelling(one: rows.Watched | undefined, i: number, views: readonly View[]): boolean {
+  if (!one) return false
+  if (isMissed(views, i, slotOf(one))) return true
+  return findWithout(views, i, null).some(({ finalizedHeight }) => BigInt(one.validBefore) < finalizedHeight)
+}
+
+function slotOf({ slot }: rows.Watched): number | null {
+  return slot === null ? null : Number.parseInt(slot, 10)
+}
 
 type Seen = rows.Watched & { readonly status: Status | null; readonly landed: Landed | null }
 
@@ -208,7 +315,7 @@ async function orphanOrBury(
   const dead: (Seen & { readonly reason: string })[] = []
   const orphaned: Seen[] = []
   for (const [i, one] of seen.entries()) {
-    const without = findWithout(views, i, one.slot === null ? null : Number.parseInt(one.slot, 10))
+    const without = findWithout(views, i, slotOf(one))
     const having = countWith(views, i)
     const past = without.filter(({ finalizedHeight }) => BigInt(one.validBefore) < finalizedHeight)
     if (one.status?.isFailed && one.status.commitment === 'finalized')

@@ -18,6 +18,7 @@ import {
   honest,
   openLying,
   payAnother,
+  payInVain,
   untilLooked,
   untilRefused,
 } from './support/liars.ts'
@@ -133,11 +134,36 @@ test('while one of two is down, payments are refused before they are claimed', a
 
 test('a false block time of one of two does not move the time up to which the chain was watched', async () => {
   liar.lie = ({ method }, result) => (method === 'getBlockTime' ? (result as number) + 86_400 : result)
+  // The time is asked for every few minutes, and while a checkout waits for it to expire.
+  const id = await shop.create()
+  await transferTo(id)
+  await ctx.db.query('update checkouts set expires_at = clock() where id = $1', [id])
   await untilRefused(shop)
   const follower = await readFollower(ctx.db, caip2)
   assert(follower?.headTime && follower.headTime.getTime() < Date.now() + 60_000)
+  assert.equal((await shop.read(id)).status, 'OPEN')
   liar.lie = honest
+  await until('it has expired', async () => (await shop.read(id)).status === 'EXPIRED')
   await assertWorks(shop)
+})
+
+test('while two contradict each other about the height, a payment that lands is not credited', async () => {
+  const id = await shop.create()
+  const { paying, bytes } = await payInVain(shop, id, await chain.payer())
+  liar.lie = ({ method }, result) => {
+    if (method !== 'getEpochInfo') return result
+    const { absoluteSlot, blockHeight } = result as { absoluteSlot: number; blockHeight: number }
+    return { absoluteSlot: absoluteSlot + 10_000, blockHeight: blockHeight + 10_000 }
+  }
+  await untilRefused(shop)
+  chain.meddle(null)
+  const before = await shop.received()
+  await chain.rpc('sendTransaction', [bytes, { encoding: 'base64', skipPreflight: true }])
+  await until('the money has arrived', async () => (await shop.received()) > before)
+  await untilLooked(shop)
+  assert.deepEqual(await creditsOf(shop, id), [])
+  liar.lie = honest
+  assert.equal((await paying).statusCode, 200)
 })
 
 test('one of two cannot pass off as lag that it hides payments', async () => {

@@ -17,7 +17,12 @@ export type SvmOptions = {
   /** Null: only `mine` produces blocks. */
   readonly slotMs?: number | null
   readonly finalizedAfter?: number
+  /** Asks nodes as rarely as the network's entry says, as if the chain were not many times as fast as the real one. */
+  readonly isSparing?: true
 }
+
+/** Its slots are shorter than real ones, and it is final after fewer of them. */
+const lookEveryMs = { sent: 100, unsettled: 400, idle: 500 }
 
 export type TestSvm = Awaited<ReturnType<typeof openSvm>>
 
@@ -26,6 +31,7 @@ export async function openSvm(options: SvmOptions) {
   const { network: name, slotMs = 100, finalizedAfter = 8 } = options
   const network = networks.find(({ id }) => id === name)
   assert(network?.family === 'SOLANA')
+  if (!options.isSparing) Object.assign(network, { lookEveryMs })
   const [asset] = network.assets
   assert(asset)
   const genesisHash = genesisHashes[name]
