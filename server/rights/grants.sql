@@ -21,7 +21,7 @@ grant select, insert on events, authorizations, idempotency_keys, reserved_amoun
 grant update (id, note, actor) on decisions to farthing_serve;
 grant update (checkout_id, store_id, state, reason, claimed_at, resolved_at, is_credited)
   on authorizations to farthing_serve;
-grant update (cools_until, freed_at) on reserved_amounts to farthing_serve;
+grant update (cools_until, freed_at, looked_at) on reserved_amounts to farthing_serve;
 grant update (outcome, pasted_at, looked_at) on pasted_transactions to farthing_serve;
 grant update (name, logo_url, accent_color, finality_policy, revision, support_email, support_url, time_zone,
   report_currency, proven_at) on stores to farthing_serve;

@@ -203,6 +203,11 @@ export function isPayable({ checkout, isPastExpiry }: CheckoutView): boolean {
   return checkout.status === 'OPEN' && !isPastExpiry
 }
 
+/** Whether a plain transfer was asked for and may still pay it. */
+export function awaitsTransfer(view: CheckoutView): boolean {
+  return isPayable(view) && view.transfers.length > 0
+}
+
 /** Changes whenever there is something new to show. */
 export function digestOf({ checkout, isPastExpiry, payment, ...view }: CheckoutView): string {
   const shown = [

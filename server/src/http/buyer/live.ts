@@ -1,7 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type CheckoutView, digestOf, findChangedPages, readView } from '../../checkouts/view.ts'
+import {
+  awaitsTransfer,
+  type CheckoutView,
+  digestOf,
+  findChangedPages,
+  readView,
+} from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { openPoll } from '../../database/poll.ts'
+import { expectTransfers } from '../../payments/transfers/expect.ts'
 import { Problem } from '../../problems.ts'
 import { addressBucket } from '../limits.ts'
 import { sendJson } from '../route.ts'
@@ -22,19 +29,29 @@ type LiveState = {
   readonly isTransferReserved: boolean
 }
 
-type Watched = { stamp: string; sent: string; readonly pages: Set<Stream> }
+type Watched = {
+  stamp: string
+  sent: string
+  /** Until when a plain transfer is expected because of its pages, in milliseconds. */
+  expectsUntil: number
+  readonly pages: Set<Stream>
+}
 
 /** Wake-ups come with every block and every settlement. Checking all pages each time would keep the process busy. */
 const lookEveryMs = 100
 /** Without wake-ups everything still works, only more slowly. */
 const lookAnywayMs = 1_000
 const unreadBytesMax = 16_384
+/** Whoever looks at a page pays within this time, or comes back to it. A tab may stay open for days. */
+const expectingMs = 900_000
+const expectEveryMs = 2_000
 const readsAtOnce = 64
 const retryMs = 2_000
 
 export function mountLive(app: FastifyInstance, ctx: Context, path: string): void {
   const watched = new Map<string, Watched>()
   const admit = openPlaces(ctx)
+  let expectedAt = 0
   const streams = openStreams(ctx.now, unreadBytesMax, retryMs)
 
   const shared = openPoll(ctx.db.wakeUps, {
@@ -48,6 +65,14 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
       const changed = await findChangedPages(ctx.db, asked)
       for (let at = 0; at < changed.length; at += readsAtOnce)
         await Promise.all(changed.slice(at, at + readsAtOnce).map(tell))
+      const now = ctx.now().getTime()
+      if (Math.abs(now - expectedAt) < expectEveryMs) return
+      expectedAt = now
+      const expecting = [...watched].filter(([, { expectsUntil }]) => expectsUntil > now)
+      expectTransfers(
+        ctx,
+        expecting.map(([checkoutId]) => checkoutId),
+      )
     },
     onError: (error) =>
       ctx.log.warn(
@@ -61,10 +86,15 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
     const entry = watched.get(checkoutId)
     if (!view || !entry) return
     entry.stamp = stamp
+    entry.expectsUntil = expectsUntil(view)
     const message = render(view)
     if (message === entry.sent) return
     entry.sent = message
     for (const page of entry.pages) page.write(message)
+  }
+
+  function expectsUntil(view: CheckoutView): number {
+    return awaitsTransfer(view) ? ctx.now().getTime() + expectingMs : 0
   }
 
   app.addHook('preClose', async () => {
@@ -74,7 +104,9 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
 
   app.get(`${path}/:checkoutId/status`, async (request, reply) => {
     const { checkoutId } = request.params as { checkoutId: string }
-    return sendJson(reply, 200, toState(await find(ctx, checkoutId)))
+    const view = await find(ctx, checkoutId)
+    if (awaitsTransfer(view)) expectTransfers(ctx, [checkoutId])
+    return sendJson(reply, 200, toState(view))
   })
 
   app.get(`${path}/:checkoutId/live`, { exposeHeadRoute: false }, async (request, reply) => {
@@ -83,8 +115,16 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
     try {
       // Read the stamp before the view: the next poll then finds any change in between.
       const [change] = await findChangedPages(ctx.db, [{ checkoutId, stamp: '' }])
-      const message = render(await find(ctx, checkoutId))
-      const entry = watched.get(checkoutId) ?? { stamp: change?.stamp ?? '', sent: message, pages: new Set() }
+      const view = await find(ctx, checkoutId)
+      const message = render(view)
+      const entry = watched.get(checkoutId) ?? {
+        stamp: change?.stamp ?? '',
+        sent: message,
+        expectsUntil: 0,
+        pages: new Set(),
+      }
+      // A tab that nobody looks at reconnects, too.
+      if (request.headers['last-event-id'] === undefined) entry.expectsUntil = expectsUntil(view)
       watched.set(checkoutId, entry)
       const page = streams.open(reply, message, (stream) => {
         leave()

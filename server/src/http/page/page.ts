@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { restoringProblem } from '../../checkouts/refusals.ts'
-import { isPayable, readView } from '../../checkouts/view.ts'
+import { awaitsTransfer, isPayable, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import type { Rails } from '../../payments/rail.ts'
 import { toTerms } from '../../payments/terms.ts'
+import { expectTransfers } from '../../payments/transfers/expect.ts'
 import { Problem } from '../../problems.ts'
 import { imageForm } from '../../stores/check-text.ts'
 import { readLogo } from '../../stores/rows.ts'
@@ -38,6 +39,7 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, rail
       const asked = readAsked(request)
       const view = await readView(ctx, checkoutId)
       if (view?.isRestoring && isPayable(view)) throw restoringProblem()
+      if (view && awaitsTransfer(view)) expectTransfers(ctx, [checkoutId])
       const accepts = view && isPayable(view) ? await toTerms(rails, checkoutId, view.checkout.options) : []
       return sendDocument(
         request,

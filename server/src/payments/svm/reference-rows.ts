@@ -36,7 +36,7 @@ export type Awaited = {
 
 /**
  * References that are due for a lookup, least recently looked up first. Each is looked up often at first, then less and
- * less often as it ages, until its amount is freed.
+ * less often as it ages, until its amount is freed. While its checkout can be paid, not less often than `secondsMax`.
  */
 export async function listAwaited(
   db: Database,
@@ -49,7 +49,7 @@ export async function listAwaited(
      from (select checkout_id, network, asset from reserved_amounts
            where network = $1 and reference is not null and freed_at is null
              and (looked_at is null or looked_at <= clock() - least(greatest((clock() - reserved_at) / $2::integer,
-               make_interval(secs => $3)), make_interval(secs => $4)))
+               make_interval(secs => $3)), case when cools_until is null then make_interval(secs => $4) end))
            order by looked_at nulls first limit $5 for update skip locked) due, checkouts c
      where r.checkout_id = due.checkout_id and r.network = due.network and r.asset = due.asset and c.id = r.checkout_id
      returning r.checkout_id as "checkoutId", c.store_id as "storeId", r.asset, r.pay_to as "payTo", r.reference`,

@@ -89,8 +89,11 @@ function openUnreadable(ctx: Context, { network: { id } }: SvmChain): (hash: str
   }
 }
 
-/** References are looked up every two seconds at first, then each time a twentieth of their age has passed. */
-const pace = { ageShare: 20, secondsMin: 2, secondsMax: 300 }
+/**
+ * References are looked up every two seconds at first, then each time a tenth of their age has passed, up to once a minute
+ * while the checkout is open. Somebody who looks at it makes them due sooner (`transfers/expect.ts`).
+ */
+const pace = { ageShare: 10, secondsMin: 2, secondsMax: 60 }
 /** Each takes a separate call to a node. */
 const referencesPerRun = 50
 /** An older transaction stays as it is: no fork can remove it and make it do something else. */
