@@ -5,6 +5,7 @@
  *
  *   --long     those that take minutes, instead of the others
  *   --circle   those about payments on EVM chains, with Circle's own token on every local chain
+ *   --edr      the central ones of those, with EDR instead of anvil as the chain
  *   --list     runs nothing, prints what would run
  *   --record   stores how long each file took, by which the gate divides them into turns
  */
@@ -33,7 +34,7 @@ import {
 
 const root = new URL('../../', import.meta.url).pathname
 const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
-const ours = ['--long', '--circle', '--list', '--record']
+const ours = ['--long', '--circle', '--edr', '--list', '--record']
 const flags = process.argv
   .slice(2)
   .filter((argument) => argument.startsWith('--') && !ours.includes(argument))
@@ -56,6 +57,10 @@ const circleFiles = find(
   ['**/svm-*'],
 )
 const isCircle = process.argv.includes('--circle')
+const edrFiles = [...circleFiles, ...find('server/test/chains/evm/token-gas.test.ts')].filter(
+  (name) => !/payments\/(adversity|crash)\//.test(name),
+)
+const isEdr = process.argv.includes('--edr')
 const shortFiles = find('{server,sdk,cli,mcp,examples,chaos}/**/*.test.ts', [
   '**/payments/{adversity,crash}/**',
 ])
@@ -73,8 +78,8 @@ if (isList) process.exit()
 /** Those asked for, or all; in the gate those whose turn it is, which are then printed. */
 function choose(): readonly string[] {
   if (asked.length > 0) return asked
-  const mine = isCircle ? circleFiles : isLong ? longFiles : shortFiles
-  if (!isInGate()) {
+  const mine = isCircle ? circleFiles : isEdr ? edrFiles : isLong ? longFiles : shortFiles
+  if (!isInGate() || isEdr) {
     if (isList) print(mine)
     return mine
   }
@@ -151,6 +156,7 @@ try {
           ...process.env,
           FARTHING_TEST_CLUSTER: cluster.url(''),
           ...(isCircle && { TOKEN_ARTIFACT: token }),
+          ...(isEdr && { TEST_CHAIN: 'edr' }),
           // A third of the processor time of a test file's start is compiling what others have compiled before it.
           NODE_COMPILE_CACHE: join(folder, 'compile-cache'),
           FARTHING_TEST_TURNS: `${plan.turns.length}`,

@@ -21,7 +21,7 @@ const oracleCode: Hex = '0x6004355f54025f5260205ff3'
 export type Artifact = { readonly abi: Abi; readonly bytecode: Hex; readonly deployedBytecode: Hex }
 export type Artifacts = Readonly<Record<string, Artifact>>
 
-type LocalChainOptions = {
+export type LocalChainOptions = {
   readonly chainId: number
   /** null: blocks are mined only on request. */
   readonly blockTimeSeconds: number | null
@@ -58,7 +58,6 @@ const statesKept = 64
  * transactions of parallel senders pending.
  */
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
-  const artifacts = await readArtifacts()
   const program = findAnvil()
   const folder = await mkdtemp(join(tmpdir(), 'farthing-chain-'))
   const anvil = spawn(program, anvilArguments(options, folder), {
@@ -80,7 +79,7 @@ export async function startLocalChain(options: LocalChainOptions): Promise<Local
   }
   try {
     const url = await waitUntilListening(anvil)
-    await place(url, options, artifacts)
+    await place(url, options)
     return { url, stop }
   } catch (error) {
     await stop()
@@ -162,16 +161,13 @@ async function waitUntilListening(anvil: ChildProcess): Promise<string> {
   })
 }
 
-async function place(
-  url: string,
-  { chainId, assets }: LocalChainOptions,
-  artifacts: Artifacts,
-): Promise<void> {
+/** Puts what a local chain has besides accounts on a new one, which has anvil's methods. */
+export async function place(url: string, { chainId, assets }: LocalChainOptions): Promise<void> {
   const client = createTestClient({ mode: 'anvil', transport: http(url) }).extend(publicActions)
   const answered = await client.getChainId()
   if (answered !== chainId) throw new Error(`${url} is chain ${answered}, not ${chainId}.`)
   await client.setLoggingEnabled(false)
-  const { Token, TokenProxy, TokenSignatures, Multicall3, Batcher } = artifacts
+  const { Token, TokenProxy, TokenSignatures, Multicall3, Batcher } = await readArtifacts()
   if (!Token || !TokenProxy || !TokenSignatures || !Multicall3 || !Batcher)
     throw new Error('server/contracts/artifacts.json lacks a contract.')
   await client.setCode({ address: multicallAddress, bytecode: Multicall3.deployedBytecode })

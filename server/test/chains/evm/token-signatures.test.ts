@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { concat, encodeFunctionData, numberToHex, parseAbi, parseSignature } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
-import { fundedKey } from '../../support/chain/evm.ts'
 import { encodeTransfer, newPayer, type Signed } from '../../support/chain/evm-payment.ts'
 import { openToken } from './support/token.ts'
 
@@ -77,24 +75,7 @@ test('an address with code cannot pay with its key, whether the code was set or 
     bytecode: (await chain.client.getCode({ address: wallet })) ?? '0x',
   })
   const delegated = await makePayment()
-  await chain.client.sendTransaction({
-    account: privateKeyToAccount(fundedKey(4)),
-    chain: null,
-    to: delegated.payer.address,
-    gas: 200_000n,
-    authorizationList: [
-      await privateKeyToAccount(delegated.payer.key).signAuthorization({
-        address: wallet,
-        chainId: chain.domain.chainId,
-        nonce: 0,
-      }),
-    ],
-  })
-  await chain.mine()
-  assert.equal(
-    await chain.client.getCode({ address: delegated.payer.address }),
-    concat(['0xef0100', wallet]).toLowerCase(),
-  )
+  await chain.delegate(delegated.payer, wallet)
   for (const payment of [placed, delegated]) {
     await assertRefused(payment, 'FiatTokenV2: invalid signature')
     await assertPaid(await makePayment({ payer: stranger, from: payment.payer.address }))

@@ -12,9 +12,8 @@ import {
   serializeCompactSignature,
   signatureToCompactSignature,
 } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
 import { makeBoundNonce } from '../../../src/payments/evm/bound-nonce.ts'
-import { fundedKey, tokenAbi } from '../../support/chain/evm.ts'
+import { tokenAbi } from '../../support/chain/evm.ts'
 import {
   encodeTransfer,
   newPayer,
@@ -95,30 +94,10 @@ test('a contract wallet (ERC-1271) pays with its owner’s signature, and is ref
   assert.equal(await shop.chain.balance(from), 4_000_000n)
 })
 
-/** Gives an account the code of a wallet by EIP-7702, as a wallet app would. */
-async function delegate(payer: Payer, wallet: Hex): Promise<void> {
-  await shop.chain.client.sendTransaction({
-    account: privateKeyToAccount(fundedKey(5)),
-    chain: null,
-    to: payer.address,
-    gas: 200_000n,
-    authorizationList: [
-      await privateKeyToAccount(payer.key).signAuthorization({
-        address: wallet,
-        chainId: shop.chain.domain.chainId,
-        nonce: 0,
-      }),
-    ],
-  })
-  await shop.chain.mine()
-  const code = await shop.chain.client.getCode({ address: payer.address })
-  assert.equal(code, concat(['0xef0100', wallet]).toLowerCase())
-}
-
 test('an account that delegated to a wallet (EIP-7702) pays if the wallet accepts its key, wrapped or not, and is refused otherwise', async () => {
   const [good, bad] = [await shop.fund(), await shop.fund()]
-  await delegate(good, await shop.chain.deploy('OwnedWallet', [good.address]))
-  await delegate(bad, await shop.chain.deploy('OwnedWallet', [newPayer().address]))
+  await shop.chain.delegate(good, await shop.chain.deploy('OwnedWallet', [good.address]))
+  await shop.chain.delegate(bad, await shop.chain.deploy('OwnedWallet', [newPayer().address]))
   const id = await shop.create()
   assertRefused(shop, await shop.pay(id, await shop.sign(id, bad)), 'invalid_exact_evm_signature')
   assertPaid(await shop.pay(id, await shop.sign(id, good)))

@@ -16,7 +16,7 @@ import {
   walletActions,
   zeroHash,
 } from 'viem'
-import { mnemonicToAccount } from 'viem/accounts'
+import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { deployer } from '../../../src/chains/evm/batcher.ts'
 import { readArtifacts, startLocalChain } from '../../../src/dev/local-chain.ts'
 import { networks } from '../../../src/networks.ts'
@@ -24,6 +24,9 @@ import { atEnd } from '../at-end.ts'
 import { faucet } from './faucet.ts'
 
 export const multicallAddress: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
+
+/** Whether the chains of this run are EDR's. These have no transactions that delegate (EIP-7702). */
+const isEdr = process.env.TEST_CHAIN === 'edr'
 
 /** With 110,000 gas each, 150 calls stay below what one transaction may use: 16,777,216 (EIP-7825). */
 const callsPerTransaction = 150
@@ -95,10 +98,12 @@ export type TestChain = Awaited<ReturnType<typeof openEvm>>
 export async function openEvm(options: EvmOptions = {}) {
   const network = networks.find(({ id }) => id === (options.network ?? 'LOCAL'))
   assert(network?.family === 'EVM')
+  // Loaded only where it is wanted: it is large.
+  const start = isEdr ? (await import('./edr.ts')).startEdr : startLocalChain
   const [asset] = network.assets
   assert(asset)
   const chainId = Number.parseInt(network.caip2.replace('eip155:', ''), 10)
-  const { url, stop } = await startLocalChain({
+  const { url, stop } = await start({
     chainId,
     blockTimeSeconds: options.blockTimeSeconds ?? null,
     assets: network.assets,
@@ -176,6 +181,20 @@ export async function openEvm(options: EvmOptions = {}) {
     }
   }
 
+  /** Gives an account the code of a wallet by EIP-7702, as a wallet app would. */
+  const delegate = async ({ key, address }: { key: Hex; address: Address }, wallet: Address) => {
+    const account = privateKeyToAccount(fundedKey(5))
+    const signed = await privateKeyToAccount(key).signAuthorization({ address: wallet, chainId, nonce: 0 })
+    const code = concat(['0xef0100', wallet])
+    if (isEdr) await client.setCode({ address, bytecode: code })
+    else {
+      const gas = 200_000n
+      await client.sendTransaction({ account, chain: null, to: address, gas, authorizationList: [signed] })
+      await mine()
+    }
+    assert.equal(await client.getCode({ address }), code.toLowerCase())
+  }
+
   return {
     url,
     network,
@@ -189,6 +208,7 @@ export async function openEvm(options: EvmOptions = {}) {
     mint,
     deploy,
     foresee,
+    delegate,
     stop,
     /** The newest block's time, in seconds. */
     time: async (): Promise<bigint> => (await client.getBlock()).timestamp,

@@ -50,7 +50,7 @@ export async function openToken() {
       return null
     } catch (error) {
       assert(error instanceof BaseError)
-      return error.details.replace('execution reverted: ', '')
+      return error.details.replace(/^(?:execution reverted: |reverted with reason string ')(.*?)'?$/, '$1')
     }
   }
 
