@@ -321,7 +321,7 @@ export async function listProcessing(db: Database, after: string, limit: number)
 }
 
 /** A credit, and what is new about it since the transaction that reads it began. */
-export type FactCredit = CreditRow & {
+type FactCredit = CreditRow & {
   readonly isNew: boolean
   readonly isNewlySafe: boolean
   /** When its authorization was claimed; null if it was not paid by a claim. */
@@ -334,7 +334,7 @@ export type FactCredit = CreditRow & {
 }
 
 /** A checkout that was just evaluated: its status before and after, and its credits with what is said about each. */
-export type Reported = {
+type Reported = {
   readonly checkout: Pick<Checkout, 'id' | 'status'>
   readonly status: Checkout['status']
   readonly credits: readonly (FactCredit & {
@@ -364,7 +364,7 @@ const sentences: Readonly<Record<Step, string>> = {
  * with `safe`; `finalized` is reported only where a checkout waits for it, and `confirmed` only if too few nodes reported
  * the payment at first, or its block was replaced for a while.
  */
-export function report(ctx: Context, tx: Transaction, evaluated: readonly Reported[]): void {
+function report(ctx: Context, tx: Transaction, evaluated: readonly Reported[]): void {
   const told = evaluated.flatMap((one) =>
     one.credits.flatMap((credit) => {
       const step = stepOf(one, credit)
