@@ -188,7 +188,7 @@ function define(count: string, shop: Lying): void {
       return { absoluteSlot: absoluteSlot + 140, blockHeight: blockHeight + 140 }
     }
     // By the liar's height its time is over, by the others' it is not.
-    chain.mine(120)
+    chain.mine(70)
     await untilLooked(shop)
     assert.equal((await shop.read(id)).status, 'PROCESSING')
     liar.lie = honest
