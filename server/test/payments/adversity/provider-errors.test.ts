@@ -80,11 +80,15 @@ const svmPlaces: readonly Place[] = [
 
 type Storm = { readonly counts: Map<string, number>; given: number; left: number }
 
-/** Has these providers answer with errors in one place until so many have been given. */
-function begin(providers: readonly Provider[], [place, isMeant]: Place, storm: Storm): void {
+/** Has these providers answer with errors in one place, to single calls or whole requests, until so many were given. */
+function begin(
+  providers: readonly Provider[],
+  [place, isMeant]: Place,
+  storm: Storm,
+  isWhole: boolean,
+): void {
   const isOne = providers.length === 1
   const share = oneOf([0.7, 1])
-  const isWhole = random() < 0.4
   const note = (what: string) => {
     storm.left--
     storm.given++
@@ -175,7 +179,11 @@ async function rage({ shop, providers, places, sign, beside }: Side, wanted: num
     const signed: Signed[] = []
     for (let i = 0; i < payersPerRound; i++) signed.push(await sign(i))
     storm.left = errorsPerRound
-    begin(random() < 0.5 ? providers : [oneOf(providers)], place, storm)
+    // The first time, a contract wallet’s transfer meets errors of both, call by call: they are what looks most like a refusal.
+    const isFirst = round < places.length
+    const isOfBoth = isFirst ? round % 3 !== 1 : random() < 0.5
+    const isWhole = isFirst ? round % 2 === 1 : random() < 0.4
+    begin(isOfBoth ? providers : [oneOf(providers)], place, storm, isWhole)
     const before = storm.given
     // Some places are asked in only once a payment is there.
     await Promise.all([...signed.map((one) => pay(shop, one)), beside?.()])
