@@ -32,6 +32,7 @@ grant update (url, types, is_ordered, secrets, disabled_at, disabled_reason, del
 grant update (expires_at, revoked_at, last_used_at) on api_keys to farthing_serve;
 grant update (state, attempt, run_at, leased_until, tries, finished_at) on deliveries to farthing_serve;
 grant select, insert, update on token_accounts to farthing_serve;
+grant select, insert, update (looked_at, awake_since) on network_looks to farthing_serve;
 grant select on stores, credits, blocks, followers, settlers, transactions, transaction_calls, rates, restores,
   payment_hints, payment_notes, store_gas, event_counters, event_log, delivery_attempts to farthing_serve;
 grant select (hash, network, settler, nonce, created_at, first_sent_at, last_sent_at, taken_at, unfunded_at, refusal)
@@ -97,7 +98,7 @@ grant select, insert, update on alert_cursors to farthing_work;
 -- For the mails that tell owners what needs them.
 grant select (store_id, role, member_id, muted_alerts) on memberships to farthing_work;
 grant select (id, email) on members to farthing_work;
-grant select on event_log to farthing_work;
+grant select on event_log, network_looks to farthing_work;
 grant select, delete on decisions to farthing_work;
 grant update (decided_at, outcome) on decisions to farthing_work;
 grant select, delete on idempotency_keys to farthing_work;

@@ -185,7 +185,7 @@ function chainMetrics(registers: Registry[]) {
   return {
     headAge: new Gauge({
       name: 'farthing_chain_head_age_seconds',
-      help: 'Time since the head of a chain last moved. Beyond 30 seconds, payments are refused.',
+      help: 'Time since the head of a chain last moved. Beyond 30 seconds, or 60 while nobody needed it, payments are refused.',
       labelNames: ['network'],
       registers,
     }),

@@ -148,7 +148,7 @@ const evmNetworks: readonly EvmNetwork[] = [
     caip2: 'eip155:31337',
     family: 'EVM',
     mode: 'test',
-    blockTimeMs: 1_000,
+    blockTimeMs: 200,
     negativeSeconds: 3,
     witnessesMin: 1,
     refundCentsMin: 1,

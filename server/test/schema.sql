@@ -651,6 +651,12 @@ CREATE TABLE public.memberships (
     CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'manager'::text, 'developer'::text, 'viewer'::text])))
 );
 
+CREATE TABLE public.network_looks (
+    network text NOT NULL COLLATE pg_catalog."C",
+    looked_at timestamp with time zone NOT NULL,
+    awake_since timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.node_faults (
     network text NOT NULL COLLATE pg_catalog."C",
     provider text NOT NULL COLLATE pg_catalog."C",
@@ -1146,6 +1152,9 @@ ALTER TABLE ONLY public.members
 
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_pkey PRIMARY KEY (store_id, member_id);
+
+ALTER TABLE ONLY public.network_looks
+    ADD CONSTRAINT network_looks_pkey PRIMARY KEY (network);
 
 ALTER TABLE ONLY public.node_faults
     ADD CONSTRAINT node_faults_pkey PRIMARY KEY (network, provider);

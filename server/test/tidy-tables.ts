@@ -35,6 +35,7 @@ export const owners: Readonly<Record<string, string>> = {
   member_mail_counts: 'mails',
   members: 'members',
   memberships: 'members',
+  network_looks: 'payments',
   node_faults: 'chains',
   node_hours: 'chains',
   node_limits: 'chains',

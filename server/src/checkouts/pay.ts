@@ -9,6 +9,7 @@ import { isId } from '../ids.ts'
 import { idOfNetwork } from '../networks.ts'
 import { toPayment } from '../payments/credits/credit.ts'
 import type { Budgets, Places } from '../payments/limits.ts'
+import { noteLook } from '../payments/looks.ts'
 import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payload.ts'
 import type { Prepared, Rails } from '../payments/rail.ts'
 import type { Issuer } from '../payments/receipts.ts'
@@ -242,6 +243,10 @@ async function answerByStatus(ctx: Context, engine: PayEngine, view: PayView, at
   }
   if (checkout.status !== 'OPEN' || view.isPastExpiry) throw closedProblem(checkout)
   if (view.isRestoring) throw restoringProblem()
+  noteLook(
+    ctx,
+    checkout.options.map(({ network }) => network),
+  )
   return null
 }
 

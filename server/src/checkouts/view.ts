@@ -208,6 +208,11 @@ export function awaitsTransfer(view: CheckoutView): boolean {
   return isPayable(view) && view.transfers.length > 0
 }
 
+/** Where it can be paid now: nowhere, unless it is open. */
+export function payableOn(view: CheckoutView | null): string[] {
+  return view && isPayable(view) ? view.checkout.options.map(({ network }) => network) : []
+}
+
 /** Changes whenever there is something new to show. */
 export function digestOf({ checkout, isPastExpiry, payment, ...view }: CheckoutView): string {
   const shown = [

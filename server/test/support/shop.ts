@@ -48,7 +48,7 @@ export function openShop(options: ShopOptions | SvmShopOptions = {}): Promise<Sh
 }
 
 async function openEvmShop(options: ShopOptions) {
-  const chain = await openEvm({ blockTimeSeconds: 1, ...options })
+  const chain = await openEvm({ blockTimeSeconds: 0.2, ...options })
   const signers = Array.from({ length: options.settlers ?? 1 }, (_, i) => openSigner(fundedKey(i + 1)))
   const shop = await openOn(chain, { ...options, signers, payTo })
   return {

@@ -18,8 +18,18 @@ import { judge, readHeaders } from './witnesses.ts'
 const keptSeconds = 10_000
 /** How many of the newest blocks say how fast they come. */
 const blocksMeasured = 3_000
-/** While nothing waits for finality, it is read only every so often. */
-const quietSeconds = 16
+/** The same end is not asked about again sooner. */
+const sameEndMs = 1_000
+
+/** How often a look reads what need not be read each time. */
+export type Paces = {
+  /** Finality, while something waits for it. */
+  readonly finalityMs: number
+  /** Finality and nonces, while nothing does. */
+  readonly quietMs: number
+}
+
+type Advanced = Paces & { readonly follower: rows.Follower; readonly tip: rows.StoredBlock }
 
 /**
  * Moves `safe` and `finalized` up to what was read and witnessed, or as far as one transaction should go. Before a block
@@ -35,13 +45,13 @@ const quietSeconds = 16
 export async function advance(
   ctx: Context,
   chain: Chain,
-  { follower: before, tip }: { readonly follower: rows.Follower; readonly tip: rows.StoredBlock },
+  { follower: before, tip, ...paces }: Advanced,
   listener: Listener,
 ): Promise<boolean> {
   const { caip2: network, witnessesMin } = chain.network
   const from = { safe: before.safeNumber, finalized: before.finalizedNumber }
   const end = tip.number
-  const seen = await lookAtFinality(ctx, chain, end, listener)
+  const seen = await lookAtFinality(ctx, chain, end, paces, listener)
   const finalizedSeen = Math.max(before.finalizedNumber, Math.min(seen?.finalized ?? 0, end))
   const safeSeen = Math.max(before.safeNumber, finalizedSeen, Math.min(seen?.safe ?? 0, end))
   const pace = paceOf(chain)
@@ -95,7 +105,7 @@ type FinalityRead = Reached & {
   isUnfinished: boolean
 }
 
-/** Each chain's finality as it was last read, in this process: once per block is enough. */
+/** Each chain's finality as it was last read, in this process. */
 const finalityReads = new WeakMap<Chain, FinalityRead>()
 
 /** Whether a step of the way to the finality that was read last is still to be gone. */
@@ -108,13 +118,14 @@ async function lookAtFinality(
   ctx: Context,
   chain: Chain,
   end: number,
+  { finalityMs, quietMs }: Paces,
   listener: Listener,
 ): Promise<FinalityRead | null> {
   const last = finalityReads.get(chain)
   const at = ctx.now().getTime()
-  const isRecent = last?.end === end && at - last.at < chain.network.blockTimeMs
-  const isQuietOver = !last || at - last.at >= quietSeconds * 1_000
-  const isDue = !isRecent && (isQuietOver || (await listener.awaitsFinality()))
+  const restedMs = last ? at - last.at : Number.POSITIVE_INFINITY
+  const isRecent = restedMs < (last?.end === end ? Math.max(sameEndMs, finalityMs) : finalityMs)
+  const isDue = !isRecent && (restedMs >= quietMs || (await listener.awaitsFinality()))
   if (!isDue) return last?.isUnfinished && last.end <= end ? last : null
   const read = { ...(await readFinality(chain)), end, at, isUnfinished: false }
   finalityReads.set(chain, read)

@@ -10,7 +10,6 @@ import {
   type RpcCall,
   type RpcOutcome,
   RpcUnavailableError,
-  unwrap,
 } from '../rpc.ts'
 import type { RawHeader } from './header.ts'
 import { readGas } from './multicall.ts'
@@ -108,11 +107,6 @@ export async function readHead(chain: Chain, turn: number): Promise<ToldBlock | 
 /** A provider that answers with an error does not have the block. */
 export function blockIn(outcome: RpcOutcome | undefined): ToldBlock | null {
   return !outcome || 'error' in outcome ? null : toBlock(outcome.result as BlockAnswer)
-}
-
-export async function readHeadNumber(chain: Chain, turn: number): Promise<number> {
-  const [outcome] = await chain.rpc.batch([{ method: 'eth_blockNumber', params: [] }], turn)
-  return Number.parseInt(unwrap<Hex>(outcome), 16)
 }
 
 type RawLog = { address: Hex; topics: Hex[]; data: Hex; blockHash: Hex; transactionHash: Hex; logIndex: Hex }

@@ -1,8 +1,8 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import type { Context } from '../../context.ts'
 import * as rows from '../rows.ts'
-import { advance, isAdvancing } from './advance.ts'
-import { type Chain, readHead, readHeadNumber, type ToldBlock } from './chain.ts'
+import { advance, isAdvancing, type Paces } from './advance.ts'
+import { type Activity, beginLook, cadence, endLook, untilDue, watchOf } from './cadence.ts'
+import { type Chain, readHead, type ToldBlock } from './chain.ts'
 import { noteAgreement, noteDispute, noteLies } from './disputes.ts'
 import { readAgreedNonces, readFinality } from './finality.ts'
 import { fillGaps, readContents } from './found.ts'
@@ -40,9 +40,6 @@ import { giveUpUntold, turnBack } from './turn-back.ts'
  * the second finds its block already there.
  */
 const leaseSeconds = 10
-/** How often per block time we poll for a block that is due, and how many times at most. */
-const dueLooksPerBlock = 20
-const dueLooksMax = 6
 /** How much later than a block is due we wait for providers that do not have it yet before we go on without them. */
 const lagSeconds = 3
 /** After this time a node that has a block has its logs too. What is deep has passed it. */
@@ -51,7 +48,7 @@ const settleSecondsMax = 5
 const firstSeconds = 2_000
 /** So long it is one provider's turn to be asked for the head. Looks come at other intervals, so that nobody has every turn. */
 export const turnMs = 1_300
-/** While nothing is in flight, nonces are read only every so often. */
+/** While nothing is in flight, nonces and finality are read only every so often. */
 const quietSeconds = 16
 
 /** Looks at the chain at once. True if there may be more to read. Null if another process leads. */
@@ -62,34 +59,60 @@ export async function followOnce(
   listener: Listener,
 ): Promise<boolean | null> {
   const follower = await rows.leaseFollower(ctx.db, chain.network.caip2, holder, leaseSeconds)
-  return follower ? await follow(ctx, chain, follower, listener) : null
+  return follower ? (await follow(ctx, chain, { follower, ...atOnce }, listener)) === true : null
 }
 
-/** Looks at the chain when the next block is due. Returns like followOnce. */
+/** Looks at the chain if it is time to. Returns in how many milliseconds that is next. Null if another process leads. */
 export async function followNext(
   ctx: Context,
   chain: Chain,
   holder: string,
   listener: Listener,
-): Promise<boolean | null> {
+): Promise<number | null> {
   const follower = await rows.leaseFollower(ctx.db, chain.network.caip2, holder, leaseSeconds)
   if (!follower) return null
-  const isDue = isAdvancing(chain) || (await waitForNext(chain, follower))
-  return isDue ? await follow(ctx, chain, follower, listener) : false
+  const activity = await listener.readActivity()
+  const watch = watchOf(chain)
+  const now = ctx.now().getTime()
+  const dueMs = isAdvancing(chain) ? 0 : untilDue(watch, follower, activity, now)
+  if (dueMs > 0) return dueMs
+  const look = { ...beginLook(watch, follower, activity, now), ...pacesFor(chain, activity) }
+  const outcome = await follow(ctx, chain, look, listener)
+  endLook(watch, outcome, look.expected)
+  const after = await rows.readFollower(ctx.db, chain.network.caip2)
+  return untilDue(watch, after ?? follower, activity, ctx.now().getTime())
 }
 
+/** What a look is to do. */
+type Asked = Paces & {
+  readonly follower: rows.Follower
+  /** Up to where it reads, or up to the head if that is null. */
+  readonly expected: number | null
+}
+
+const atOnce = { finalityMs: 0, quietMs: quietSeconds * 1_000, expected: null }
+
+/** Local nodes cost nothing. */
+function pacesFor({ network }: Chain, { isAwake }: Activity): Paces {
+  if (network.isLocal) return atOnce
+  return { finalityMs: cadence.finalityMs, quietMs: isAwake ? quietSeconds * 1_000 : cadence.rarelyMs }
+}
+
+/** True if there may be more to read. `unmet` is the end of a range that could not be taken yet. */
 async function follow(
   ctx: Context,
   chain: Chain,
-  before: rows.Follower,
+  { follower: before, expected, ...paces }: Asked,
   listener: Listener,
-): Promise<boolean> {
+): Promise<boolean | { readonly unmet: number }> {
   const network = chain.network.caip2
-  // A provider that hides new blocks hides them only when it is asked first.
-  const head = await readHead(chain, Math.floor(ctx.now().getTime() / turnMs))
-  if (!head) return false
   const stored = await rows.readTip(ctx.db, network)
-  const tip = stored ?? (await begin(ctx, chain, before, head, listener))
+  const isExpected = stored !== null && expected !== null && expected > stored.number
+  // A provider that hides new blocks hides them only when it is asked first.
+  const told = isExpected ? null : await readHead(chain, Math.floor(ctx.now().getTime() / turnMs))
+  const head = isExpected ? { number: expected, hash: null } : told
+  if (!head) return false
+  const tip = stored ?? (told && (await begin(ctx, chain, before, told, listener)))
   const follower = stored ? before : await rows.readFollower(ctx.db, network)
   if (!tip || !follower) return false
   if (head.number <= tip.number) {
@@ -99,17 +122,17 @@ async function follow(
       return await turnBack(ctx, chain, follower, listener)
     const isLost = head.number < tip.number && isOverdue(chain, follower)
     if (isLost && (await giveUpUntold(ctx, chain, tip, listener))) return true
-    return await advance(ctx, chain, { follower, tip }, listener)
+    return await advance(ctx, chain, { follower, tip, ...paces }, listener)
   }
-  const look = { follower, tip, head }
+  const look = { follower, tip, head, ...paces }
   const read = await readLook(ctx, chain, look, listener)
   if (read === 'turned') return await turnBack(ctx, chain, follower, listener)
-  if (read === null) return false
+  if (read === null) return { unmet: head.number }
   const end = await takeLook(ctx, chain, look, read, listener)
   if (end === null) return true
   if (read.isWhole) await noteAgreement(ctx, chain, follower)
   const after = await rows.readFollower(ctx.db, network)
-  const isMore = await advance(ctx, chain, { follower: after ?? follower, tip: end }, listener)
+  const isMore = await advance(ctx, chain, { follower: after ?? follower, tip: end, ...paces }, listener)
   return isMore || end.number < head.number
 }
 
@@ -153,25 +176,9 @@ async function begin(
 }
 
 /** Whether two times are in the same period between looks at what is not in flight. */
-function isSamePeriod(one: Date | null, other: Date): boolean {
-  const periodOf = (time: Date) => Math.floor(time.getTime() / 1_000 / quietSeconds)
+function isSamePeriod(one: Date | null, other: Date, periodMs: number): boolean {
+  const periodOf = (time: Date) => Math.floor(time.getTime() / periodMs)
   return one !== null && periodOf(one) === periodOf(other)
-}
-
-/**
- * Blocks come at regular times. If the next one is due before the next look, we wait for it here and see it at once,
- * because payers are waiting for it. An overdue block is left to the usual looks. False if it is not due yet.
- */
-async function waitForNext(chain: Chain, { headNumber, headAgeSeconds }: rows.Follower): Promise<boolean> {
-  const { blockTimeMs } = chain.network
-  // The last block was recorded a little after it came.
-  const dueMs = 0.9 * blockTimeMs - (headAgeSeconds ?? blockTimeMs) * 1_000
-  if (dueMs > blockTimeMs / 8) return false
-  if (dueMs < -blockTimeMs / 8) return true
-  await wait(Math.max(0, dueMs))
-  for (let i = 0; i < dueLooksMax && (await readHeadNumber(chain, i)) <= headNumber; i++)
-    await wait(blockTimeMs / dueLooksPerBlock)
-  return true
 }
 
 /** Whether so few have told this that we still wait for the others. */
@@ -190,10 +197,11 @@ function isOverdue({ network }: Chain, { headAgeSeconds, blockTimeMs }: rows.Fol
   return (headAgeSeconds ?? lagSeconds) > dueSeconds + lagSeconds
 }
 
-type Look = {
+type Look = Paces & {
   readonly follower: rows.Follower
   readonly tip: rows.StoredBlock
-  readonly head: ToldBlock
+  /** The newest block that is read, if there are not too many before it. */
+  readonly head: { readonly number: number }
 }
 
 /** What a look has read above the tip, lowest first. */
@@ -204,18 +212,21 @@ type LookRead = {
   readonly isWhole: boolean
   /** Whether enough providers have found the same in it, and nothing below it is unsearched. */
   readonly isSettled: boolean
+  /** At its end; none if it ends below the head. */
+  readonly nonces: readonly AccountNonce[]
 }
 
 /** Reads the range above the tip. `turned`: the chain was reorganised. Null if nothing can be taken yet. */
 async function readLook(
   ctx: Context,
   chain: Chain,
-  { follower, tip, head }: Look,
+  look: Look,
   listener: Listener,
 ): Promise<LookRead | 'turned' | null> {
+  const { follower, tip, head } = look
   const { caip2: network, witnessesMin } = chain.network
   const concerns = await listener.concerns(ctx.db)
-  const range = chooseRange(follower, tip, head)
+  const range = chooseRange(look)
   const verdict = await readRange(chain, range, concerns)
   const { end, telling } = verdict
   await noteLies(ctx, chain, [...end.lies, ...(verdict.tip?.lies ?? [])])
@@ -230,9 +241,14 @@ async function readLook(
   if (!isToldEnough(chain, follower, { toldBy, isAwaited: verdict.isAwaited })) return null
 
   const stored = await rows.listBlocksBetween(ctx.db, network, { above: range.above, upTo: tip.number })
-  const contents = await readContents(ctx, chain, telling, { tip, stored, concerns })
+  // Only at the head: many nodes keep no older state, and while catching up, older nonces would be outdated at once.
+  const isHead = range.end === head.number
+  const [contents, nonces] = await Promise.all([
+    readContents(ctx, chain, telling, { tip, stored, concerns }),
+    isHead ? readNonces(chain, look, end.block, listener) : [],
+  ])
   const isFilled = await fillGaps(ctx, chain, { follower, tip, stored }, contents, listener)
-  const { blocks, isCut } = await takeLinked(ctx, chain, { follower, tip, head }, contents.read)
+  const { blocks, isCut } = await takeLinked(ctx, chain, look, contents.read)
   const { consistent } = contents
   const isWhole = contents.isWhole && !isCut && consistent.length > 0
   if (blocks.length === 0 && !isWhole) return null
@@ -242,6 +258,7 @@ async function readLook(
   return {
     concerns,
     isWhole,
+    nonces: isWhole ? nonces : [],
     blocks: isWhole && !isEndFound ? [...blocks, last] : blocks,
     isSettled:
       isWhole && isFilled && consistent.length >= witnessesMin && range.above <= follower.settledNumber,
@@ -249,7 +266,7 @@ async function readLook(
 }
 
 /** From what is not settled yet, but no more than half of what one look searches, up to the head. */
-function chooseRange(follower: rows.Follower, tip: rows.StoredBlock, head: ToldBlock): Range {
+function chooseRange({ follower, tip, head }: Look): Range {
   const above = Math.max(
     Math.min(follower.settledNumber, tip.number),
     tip.number - Math.floor(blocksPerLook / 2),
@@ -286,15 +303,13 @@ async function takeLinked(
 async function takeLook(
   ctx: Context,
   chain: Chain,
-  { follower, tip, head }: Look,
-  { blocks, concerns, isSettled }: LookRead,
+  { tip, head }: Look,
+  { blocks, concerns, isSettled, nonces }: LookRead,
   listener: Listener,
 ): Promise<rows.StoredBlock | null> {
   const end = blocks.at(-1)
   const settleMs = Math.min(settleSecondsMax, chain.network.negativeSeconds) * 1_000
-  // Only at the head: many nodes keep no older state, and while catching up, older nonces would be outdated at once.
   const isHead = end?.block.number === head.number
-  const nonces = end && isHead ? await readNonces(chain, follower, tip, end.block, listener) : []
   let after = tip
   for (const block of blocks) {
     const isLast = block === end
@@ -314,12 +329,11 @@ async function takeLook(
 
 async function readNonces(
   chain: Chain,
-  follower: rows.Follower,
-  tip: rows.StoredBlock,
+  { follower, tip, quietMs }: Look,
   end: ToldBlock,
   listener: Listener,
 ): Promise<AccountNonce[]> {
   // After a reorganisation, nonces may have gone back.
-  const isComplete = !isSamePeriod(follower.headTime, end.time) || tip.number < follower.headNumber
+  const isComplete = !isSamePeriod(follower.headTime, end.time, quietMs) || tip.number < follower.headNumber
   return await readAgreedNonces(chain, await listener.accounts(isComplete), end.number)
 }

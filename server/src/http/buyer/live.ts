@@ -4,10 +4,12 @@ import {
   type CheckoutView,
   digestOf,
   findChangedPages,
+  payableOn,
   readView,
 } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { openPoll } from '../../database/poll.ts'
+import { noteLook } from '../../payments/looks.ts'
 import { expectTransfers } from '../../payments/transfers/expect.ts'
 import { Problem } from '../../problems.ts'
 import { addressBucket } from '../limits.ts'
@@ -34,6 +36,8 @@ type Watched = {
   sent: string
   /** Until when a plain transfer is expected because of its pages, in milliseconds. */
   expectsUntil: number
+  /** Where it can be paid. */
+  networks: readonly string[]
   readonly pages: Set<Stream>
 }
 
@@ -65,6 +69,7 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
       const changed = await findChangedPages(ctx.db, asked)
       for (let at = 0; at < changed.length; at += readsAtOnce)
         await Promise.all(changed.slice(at, at + readsAtOnce).map(tell))
+      for (const { networks } of watched.values()) noteLook(ctx, networks)
       const now = ctx.now().getTime()
       if (Math.abs(now - expectedAt) < expectEveryMs) return
       expectedAt = now
@@ -87,6 +92,7 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
     if (!view || !entry) return
     entry.stamp = stamp
     entry.expectsUntil = expectsUntil(view)
+    entry.networks = payableOn(view)
     const message = render(view)
     if (message === entry.sent) return
     entry.sent = message
@@ -105,6 +111,7 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
   app.get(`${path}/:checkoutId/status`, async (request, reply) => {
     const { checkoutId } = request.params as { checkoutId: string }
     const view = await find(ctx, checkoutId)
+    noteLook(ctx, payableOn(view))
     if (awaitsTransfer(view)) expectTransfers(ctx, [checkoutId])
     return sendJson(reply, 200, toState(view))
   })
@@ -117,11 +124,10 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
       const [change] = await findChangedPages(ctx.db, [{ checkoutId, stamp: '' }])
       const view = await find(ctx, checkoutId)
       const message = render(view)
+      const networks = payableOn(view)
       const entry = watched.get(checkoutId) ?? {
         stamp: change?.stamp ?? '',
-        sent: message,
-        expectsUntil: 0,
-        pages: new Set(),
+        ...{ sent: message, expectsUntil: 0, networks, pages: new Set() },
       }
       // A tab that nobody looks at reconnects, too.
       if (request.headers['last-event-id'] === undefined) entry.expectsUntil = expectsUntil(view)

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { restoringProblem } from '../../checkouts/refusals.ts'
-import { awaitsTransfer, isPayable, readView } from '../../checkouts/view.ts'
+import { awaitsTransfer, isPayable, payableOn, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
+import { noteLook } from '../../payments/looks.ts'
 import type { Rails } from '../../payments/rail.ts'
 import { toTerms } from '../../payments/terms.ts'
 import { expectTransfers } from '../../payments/transfers/expect.ts'
@@ -39,6 +40,7 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, rail
       const asked = readAsked(request)
       const view = await readView(ctx, checkoutId)
       if (view?.isRestoring && isPayable(view)) throw restoringProblem()
+      noteLook(ctx, payableOn(view))
       if (view && awaitsTransfer(view)) expectTransfers(ctx, [checkoutId])
       const accepts = view && isPayable(view) ? await toTerms(rails, checkoutId, view.checkout.options) : []
       return sendDocument(

@@ -117,7 +117,9 @@ export async function isAnyNotFinal(db: Database, network: string): Promise<bool
   const rows = await db.query(
     `(select 1 as one from credits where network = $1 and orphaned_at is null and finalized_at is null limit 1)
      union all
-     (select 1 as one from authorizations where network = $1 and state in ('claimed', 'sent') and not is_credited limit 1)`,
+     (select 1 as one from authorizations where network = $1 and state in ('claimed', 'sent') and not is_credited limit 1)
+     union all
+     (select 1 as one from refunds where network = $1 and way = 'self-sent' and status = 'SENT' limit 1)`,
     [network],
   )
   return rows.length > 0

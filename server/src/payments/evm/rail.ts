@@ -37,6 +37,8 @@ const nobody = '0x0000000000000000000000000000000000000001'
 /** The key of an ordinary wallet has signed: that it has code since then is found before anything is sent. */
 const codeRememberedMs = 30_000
 const entriesMax = 50_000
+/** How often the database is asked whether there is something to do on a chain. It also ends a rest by waking. */
+const lookMs = 1_000
 /** Gas of a settlement that is sent alone, rounded up. */
 const settlementGas = 100_000n
 
@@ -120,30 +122,30 @@ function openHasCode(ctx: Context, chain: Chain): HasCode {
  * pasted transactions; plus one lane per key.
  */
 function settle(ctx: Context, chain: Chain, { signers, holder, updateStatus }: Settling): Loop[] {
-  const { caip2, blockTimeMs } = chain.network
+  const { caip2 } = chain.network
   const listener = openListener(ctx, chain, updateStatus)
   const check = openCheck(ctx, chain.network.id, () => checkChain(chain))
   return [
     {
       name: `follow ${caip2}`,
-      // A new block is seen within an eighth of the block time.
-      restMs: blockTimeMs / 8,
-      run: async () => (await check()) && (await followNext(ctx, chain, holder, listener)) === true,
+      restMs: lookMs,
+      wakeOn: 'claims',
+      run: openFollow(async () => ((await check()) ? await followNext(ctx, chain, holder, listener) : null)),
       release: () => releaseFollower(ctx.db, caip2, holder),
     },
     {
       name: `bury ${caip2}`,
-      restMs: blockTimeMs,
+      restMs: lookMs,
       run: async () => (await buryDead(ctx, chain, updateStatus)) > 0,
     },
     {
       name: `reverse ${caip2}`,
-      restMs: blockTimeMs,
+      restMs: lookMs,
       run: async () => (await reverseGone(ctx, chain, updateStatus)) > 0,
     },
     {
       name: `look up ${caip2}`,
-      restMs: 1_000,
+      restMs: lookMs,
       wakeOn: 'claims',
       run: async () => (await lookUpPasted(ctx, chain, updateStatus)) > 0,
     },
@@ -161,6 +163,17 @@ function settle(ctx: Context, chain: Chain, { signers, holder, updateStatus }: S
         }
       }),
   ]
+}
+
+/** Ends the loop's rest when the next look at the chain is due. */
+function openFollow(follow: () => Promise<number | null>): Loop['run'] {
+  let due: NodeJS.Timeout | undefined
+  return async (again) => {
+    clearTimeout(due)
+    const restMs = await follow()
+    if (restMs !== null && restMs > 0 && restMs < lookMs) due = setTimeout(again, restMs).unref()
+    return restMs !== null && restMs <= 0
+  }
 }
 
 /** Null stands for no limit. */

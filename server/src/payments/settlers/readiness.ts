@@ -1,7 +1,9 @@
+import { cadence } from '../../chains/evm/cadence.ts'
 import type { Context } from '../../context.ts'
 import type { Database } from '../../database/db.ts'
 import { remember } from '../../remember.ts'
 import { limitsAlone, readAloneLeft } from '../credits/single-provider.ts'
+import { isIdleOn } from '../looks.ts'
 import type { Rail, Rails } from '../rail.ts'
 
 /** A lane that has been silent for longer than this is not running. */
@@ -13,6 +15,8 @@ const unminedSecondsMax = 60
  * older than this by its own time, what came while nobody followed the chain is still being read.
  */
 const headAgeSecondsMax = 30
+/** While nobody needs a network, its head is looked at this rarely. */
+const idleSeconds = cadence.idleMs / 1_000
 /**
  * If payments of this many wallets wait longer than usual, two full batches are held up, and the next payment would wait
  * longer still. Wallets are counted, not payments: one wallet can hold back its own.
@@ -74,11 +78,11 @@ async function judge(ctx: Context, network: string, rail: Rail | undefined): Pro
 
 function findObstacle(
   rail: Rail,
-  { lanes, headAgeSeconds, isCatchingUp, baseFee, waiting, isRestoring, dispute }: NetworkState,
+  { lanes, headAgeSeconds, isIdle, isCatchingUp, baseFee, waiting, isRestoring, dispute }: NetworkState,
 ): string | null {
   if (isRestoring) return whyRestoring
   if (dispute !== null) return 'The nodes of that network contradict each other.'
-  if (headAgeSeconds === null || headAgeSeconds > headAgeSecondsMax)
+  if (headAgeSeconds === null || headAgeSeconds > headAgeSecondsMax + (isIdle ? idleSeconds : 0))
     return 'No new block has arrived for a while.'
   if (isCatchingUp) return 'New blocks are still being read.'
   const running = lanes.filter(
@@ -126,6 +130,8 @@ const overdueRead = 640
 type NetworkState = {
   readonly lanes: readonly LaneState[]
   readonly headAgeSeconds: number | null
+  /** Whether the head may be old because nobody needed it until a moment ago. */
+  readonly isIdle: boolean
   /** Whether the chain goes on above the last block that was read, and that one is old. */
   readonly isCatchingUp: boolean
   readonly baseFee: bigint
@@ -146,7 +152,7 @@ type ReadinessRow = Omit<NetworkState, 'lanes' | 'baseFee'> &
   Readonly<Record<'baseFee' | 'balanceWei' | 'dataFeeWei', string | null>>
 
 const notFollowed = {
-  ...{ headAgeSeconds: null, isCatchingUp: false, baseFee: '0', waiting: 0, overdue: 0 },
+  ...{ headAgeSeconds: null, isIdle: false, isCatchingUp: false, baseFee: '0', waiting: 0, overdue: 0 },
   ...{ isRestoring: false, witnesses: null, dispute: null },
 }
 
@@ -156,8 +162,9 @@ export async function readReadiness(db: Database, network: string): Promise<Netw
        s.balance_wei as "balanceWei", s.data_fee_wei as "dataFeeWei",
        extract(epoch from clock() - oldest.created_at)::float8 as "unminedSeconds",
        coalesce(oldest.is_unfunded, false) as "isUnfunded",
-       extract(epoch from clock() - f.head_seen_at)::float8 as "headAgeSeconds",
-       f.is_behind and f.head_time < clock() - interval '${headAgeSecondsMax} seconds' as "isCatchingUp", f.base_fee as "baseFee", f.witnesses, f.dispute,
+       extract(epoch from clock() - f.head_seen_at)::float8 as "headAgeSeconds", ${isIdleOn('f.network')} as "isIdle",
+       f.is_behind and f.head_time < clock() - interval '${headAgeSecondsMax} seconds' as "isCatchingUp",
+       f.base_fee as "baseFee", f.witnesses, f.dispute,
        (select (count(*) filter (where not a.is_contract) + count(distinct a.payer) filter (where a.is_contract))::integer
           from authorizations a where a.network = f.network
           and a.state in ('claimed', 'sent') and not a.is_credited and a.refund_id is null) as waiting,
@@ -175,10 +182,10 @@ export async function readReadiness(db: Database, network: string): Promise<Netw
      where f.network = $1`,
     [network],
   )
-  const { headAgeSeconds, isCatchingUp, waiting, overdue, isRestoring, witnesses, dispute, baseFee } =
+  const { headAgeSeconds, isIdle, isCatchingUp, waiting, overdue, isRestoring, witnesses, dispute, baseFee } =
     rows[0] ?? notFollowed
   return {
-    ...{ headAgeSeconds, isCatchingUp, waiting, overdue, isRestoring, witnesses, dispute },
+    ...{ headAgeSeconds, isIdle, isCatchingUp, waiting, overdue, isRestoring, witnesses, dispute },
     baseFee: BigInt(baseFee ?? '0'),
     lanes: rows.map(({ address, silenceSeconds, unminedSeconds, isUnfunded, balanceWei, dataFeeWei }) => ({
       ...{ address, silenceSeconds, unminedSeconds, isUnfunded },

@@ -1,5 +1,6 @@
 import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
+import { isAwakeOn } from '../looks.ts'
 import { type AuthorizationKey, authorizationOf, isUncreditedOf } from '../rows.ts'
 import { sendsMax } from './foreign-nonces.ts'
 
@@ -37,7 +38,8 @@ type SettlerRow = Omit<Settler, 'nextNonce' | 'minedNonce' | 'balanceWei' | 'dat
 
 const settlerColumns = `network, address, state, next_nonce as "nextNonce", mined_nonce as "minedNonce",
   balance_wei as "balanceWei", data_fee_wei as "dataFeeWei", epoch, stopped_at as "stoppedAt",
-  elsewhere as "isElsewhere", balance_at is null or balance_at < clock() - interval '10 seconds' as "isBalanceOld"`
+  elsewhere as "isElsewhere", balance_at is null or balance_at < clock()
+    - case when ${isAwakeOn('settlers.network')} then interval '10 seconds' else interval '10 minutes' end as "isBalanceOld"`
 
 function toSettler<Row extends SettlerRow>(row: Row): Settler & Omit<Row, keyof SettlerRow> {
   return {

@@ -1,0 +1,89 @@
+import type { Activity } from '../chains/evm/cadence.ts'
+import type { Context } from '../context.ts'
+import type { Database } from '../database/db.ts'
+import { networks } from '../networks.ts'
+
+/**
+ * Nodes are asked often only while somebody may be paying: after somebody looked at a checkout that can be paid, while
+ * something is claimed or unsettled, and after a refund was handed out. Open checkouts alone are no reason, because there
+ * are always abandoned ones.
+ */
+const awakeSeconds = 300
+const refundSeconds = 600
+/** However many look, at most one row per network is written in this time. */
+const writtenEverySeconds = 15
+
+/** When each process last wrote that somebody looked, by network. */
+const written = new WeakMap<Context, Map<string, number>>()
+
+/**
+ * Notes that somebody looks at a checkout that can be paid on these networks. If nobody had for a while, `work` is woken
+ * and looks at the chain at once.
+ */
+export function noteLook(ctx: Context, on: readonly string[]): void {
+  const times = written.get(ctx) ?? new Map<string, number>()
+  written.set(ctx, times)
+  const now = ctx.now().getTime()
+  const isOld = (network: string) =>
+    Math.abs(now - (times.get(network) ?? Number.NEGATIVE_INFINITY)) >= writtenEverySeconds * 1_000
+  const due = [...new Set(on)].filter(isOld).toSorted()
+  if (due.length === 0) return
+  for (const network of due) times.set(network, now)
+  writeLooks(ctx.db, due).then(
+    (isWoken) => isWoken && ctx.db.wakeUps.send('claims'),
+    (error: unknown) => {
+      for (const network of due) times.delete(network)
+      ctx.log.warn(
+        { err: error },
+        'could not note that somebody may pay: until somebody looks again, what they send by hand is found half a minute later',
+      )
+    },
+  )
+}
+
+/** True if a network was idle until now. */
+async function writeLooks(db: Database, on: readonly string[]): Promise<boolean> {
+  const rows = await db.query<{ is_woken: boolean }>(
+    `insert into network_looks as l (network, looked_at, awake_since)
+     select network, clock(), clock() from unnest($1::text[]) network order by network
+     on conflict (network) do update set looked_at = clock(),
+       awake_since = case when l.looked_at < clock() - interval '${awakeSeconds} seconds' then clock() else l.awake_since end
+       where l.looked_at < clock() - interval '${writtenEverySeconds} seconds' or l.looked_at > clock()
+     returning awake_since = looked_at as is_woken`,
+    [on],
+  )
+  return rows.some(({ is_woken }) => is_woken)
+}
+
+/** Local nodes cost nothing. */
+const local = networks.filter(({ isLocal }) => isLocal).map(({ caip2 }) => `'${caip2}'`)
+
+/** SQL: whether somebody may be paying on a network. */
+export const isAwakeOn = (network: string) => `(${network} in (${local.join(', ')})
+  or exists (select 1 from network_looks l where l.network = ${network}
+    and l.looked_at > clock() - interval '${awakeSeconds} seconds')
+  or exists (select 1 from authorizations a where a.network = ${network}
+    and a.state in ('claimed', 'sent') and not a.is_credited)
+  or exists (select 1 from authorizations a where a.network = ${network} and a.state = 'prepared'
+    and a.claimed_at > clock() - interval '${refundSeconds} seconds')
+  or exists (select 1 from restores r where r.network = ${network} and r.finished_at is null))`
+
+/** How long a chain takes to be looked at, at most, once somebody looks. */
+const wakingSeconds = 10
+
+/** SQL: whether the head of a network may be old because nobody needed it until a moment ago. */
+export const isIdleOn = (
+  network: string,
+) => `(not ${isAwakeOn(network)} or (${network} not in (${local.join(', ')})
+  and exists (select 1 from network_looks l where l.network = ${network}
+    and l.awake_since > clock() - interval '${wakingSeconds} seconds')))`
+
+export async function readActivity(db: Database, network: string): Promise<Activity> {
+  const [row] = await db.query<Activity>(
+    `select ${isAwakeOn('$1')} as "isAwake",
+       (select extract(epoch from clock() - max(t.created_at)) * 1000 from transactions t
+        where t.network = $1 and t.mined_at is null)::float8 as "sentAgoMs"`,
+    [network],
+  )
+  return row ?? { isAwake: true, sentAgoMs: null }
+}
