@@ -15,7 +15,7 @@ export const solana = {
 
 /** Half of Solana's, so that a run sees more blocks. */
 const slotMs = 200
-/** Half of Solana's: about as long as two looks of the watcher take, so that forks hit what it has credited. */
+/** Half of Solana's: long enough that forks hit what was credited. */
 export const finalizedAfter = 16
 /** More than a blockhash lives, and than the server adds for nodes that are ahead. */
 const lifetimeBlocks = 260

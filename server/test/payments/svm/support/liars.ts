@@ -84,7 +84,7 @@ export function changing(
 }
 
 /** Pays with a transaction that is sent and that no block includes, until the chain is no longer meddled with. */
-export async function payInVain(shop: Lying, id: string, payer: KeyPairSigner) {
+export async function payInVain(shop: SvmShop, id: string, payer: KeyPairSigner) {
   const { chain } = shop
   const header = await shop.sign(id, payer)
   const sent = Promise.withResolvers<string>()
