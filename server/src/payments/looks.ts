@@ -1,4 +1,5 @@
-import type { Activity } from '../chains/evm/cadence.ts'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Demand } from '../chains/evm/cadence.ts'
 import type { Context } from '../context.ts'
 import type { Database } from '../database/db.ts'
 import { networks } from '../networks.ts'
@@ -21,6 +22,10 @@ const written = new WeakMap<Context, Map<string, number>>()
  * and looks at the chain at once.
  */
 export function noteLook(ctx: Context, on: readonly string[]): void {
+  void writeLook(ctx, on)
+}
+
+async function writeLook(ctx: Context, on: readonly string[]): Promise<void> {
   const times = written.get(ctx) ?? new Map<string, number>()
   written.set(ctx, times)
   const now = ctx.now().getTime()
@@ -29,16 +34,43 @@ export function noteLook(ctx: Context, on: readonly string[]): void {
   const due = [...new Set(on)].filter(isOld).toSorted()
   if (due.length === 0) return
   for (const network of due) times.set(network, now)
-  writeLooks(ctx.db, due).then(
-    (isWoken) => isWoken && ctx.db.wakeUps.send('claims'),
-    (error: unknown) => {
-      for (const network of due) times.delete(network)
-      ctx.log.warn(
-        { err: error },
-        'could not note that somebody may pay: until somebody looks again, what they send by hand is found half a minute later',
-      )
-    },
+  try {
+    if (await writeLooks(ctx.db, due)) ctx.db.wakeUps.send('claims')
+  } catch (error) {
+    for (const network of due) times.delete(network)
+    ctx.log.warn(
+      { err: error },
+      'could not note that somebody may pay: until somebody looks again, what they send by hand is found half a minute later',
+    )
+  }
+}
+
+const looks = { times: 40, eachMs: 100 }
+/** One wait per network and process, however many wait. */
+const waking = new WeakMap<Context, Map<string, Promise<void>>>()
+
+/** Waits a few seconds at most until the chain was looked at since somebody looked, if it was idle before. */
+export async function untilAwake(ctx: Context, network: string): Promise<void> {
+  await writeLook(ctx, [network])
+  const waits = waking.get(ctx) ?? new Map<string, Promise<void>>()
+  waking.set(ctx, waits)
+  const begun = waits.get(network) ?? waitForLook(ctx, network).finally(() => waits.delete(network))
+  waits.set(network, begun)
+  await begun
+}
+
+async function waitForLook({ db }: Context, network: string): Promise<void> {
+  for (let i = 0; i < looks.times && (await isWaking(db, network)); i++) await wait(looks.eachMs)
+}
+
+async function isWaking(db: Database, network: string): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 as one from network_looks l join followers f on f.network = l.network
+     where l.network = $1 and l.awake_since > f.head_seen_at
+       and l.awake_since > clock() - make_interval(secs => $2)`,
+    [network, (looks.times * looks.eachMs) / 1_000],
   )
+  return rows.length > 0
 }
 
 /** True if a network was idle until now. */
@@ -78,8 +110,8 @@ export const isIdleOn = (
   and exists (select 1 from network_looks l where l.network = ${network}
     and l.awake_since > clock() - interval '${wakingSeconds} seconds')))`
 
-export async function readActivity(db: Database, network: string): Promise<Activity> {
-  const [row] = await db.query<Activity>(
+export async function readDemand(db: Database, network: string): Promise<Demand> {
+  const [row] = await db.query<Demand>(
     `select ${isAwakeOn('$1')} as "isAwake",
        (select extract(epoch from clock() - max(t.created_at)) * 1000 from transactions t
         where t.network = $1 and t.mined_at is null)::float8 as "sentAgoMs"`,

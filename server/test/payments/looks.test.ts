@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { noteLook, readActivity } from '../../src/payments/looks.ts'
+import { noteLook, readDemand } from '../../src/payments/looks.ts'
 import { openNeighbour } from '../support/app.ts'
 import { openShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
@@ -10,7 +10,7 @@ const { caip2 } = shop.chain.network
 const { db } = shop.ctx
 const id = await shop.create()
 
-const isAwake = async () => (await readActivity(db, caip2)).isAwake
+const isAwake = async () => (await readDemand(db, caip2)).isAwake
 const written = async (network = caip2) =>
   (
     await db.query<{ looked_at: Date; awake_since: Date }>(

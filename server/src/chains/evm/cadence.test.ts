@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Follower } from '../rows.ts'
-import { type Activity, beginLook, cadence, endLook, openWatch, untilDue } from './cadence.ts'
+import { beginLook, cadence, type Demand, endLook, openWatch, untilDue } from './cadence.ts'
 
-const idle: Activity = { isAwake: false, sentAgoMs: null }
-const awake: Activity = { isAwake: true, sentAgoMs: null }
+const idle: Demand = { isAwake: false, sentAgoMs: null }
+const awake: Demand = { isAwake: true, sentAgoMs: null }
 const start = 1_000_000_000_000
 const stepMs = 10
 
@@ -17,14 +17,14 @@ const followerAt = (headMs: number, now: number, blockTimeMs: number | null = 20
 })
 
 /** When looks begin in this time, each taking what is new at once. */
-function looksIn(ms: number, activityAt: (now: number) => Activity): number[] {
+function looksIn(ms: number, demandAt: (now: number) => Demand): number[] {
   const watch = openWatch()
   const looks: number[] = []
   let headMs = start
   for (let now = start; now < start + ms; now += stepMs) {
     const follower = followerAt(headMs, now)
-    if (untilDue(watch, follower, activityAt(now), now) > 0) continue
-    beginLook(watch, follower, activityAt(now), now)
+    if (untilDue(watch, follower, demandAt(now), now) > 0) continue
+    beginLook(watch, follower, demandAt(now), now)
     endLook(watch, false, null)
     headMs = now
     looks.push(now - start)

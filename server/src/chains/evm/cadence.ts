@@ -25,7 +25,7 @@ export const cadence = {
   rarelyMs: 10 * 60_000,
 } as const
 
-export type Activity = {
+export type Demand = {
   /** Whether something is claimed, or somebody has looked at what can be paid. */
   readonly isAwake: boolean
   /** How long ago the youngest transaction was signed that is not mined; null if there is none. */
@@ -60,7 +60,7 @@ export function openWatch(): Watch {
 export function untilDue(
   { lookedAt, isMore, unmet }: Watch,
   { headAgeSeconds }: Pick<Follower, 'headAgeSeconds'>,
-  { isAwake, sentAgoMs }: Activity,
+  { isAwake, sentAgoMs }: Demand,
   now: number,
 ): number {
   if (isMore) return 0
@@ -86,7 +86,7 @@ type Begun = {
  * Begins a look. It takes the head to be no older than the process has watched: after a pause the head is old because
  * nobody looked, and no provider is late.
  */
-export function beginLook(watch: Watch, follower: Follower, { isAwake }: Activity, now: number): Begun {
+export function beginLook(watch: Watch, follower: Follower, { isAwake }: Demand, now: number): Begun {
   const { lookedAt, unmet } = watch
   const isPaused = lookedAt === null || lookedAt > now || now - lookedAt > cadence.pauseMs
   if (isPaused) watch.since = now

@@ -1,7 +1,7 @@
 import type { Context } from '../../context.ts'
 import * as rows from '../rows.ts'
 import { advance, isAdvancing, type Paces } from './advance.ts'
-import { type Activity, beginLook, cadence, endLook, untilDue, watchOf } from './cadence.ts'
+import { beginLook, cadence, type Demand, endLook, untilDue, watchOf } from './cadence.ts'
 import { type Chain, readHead, type ToldBlock } from './chain.ts'
 import { noteAgreement, noteDispute, noteLies } from './disputes.ts'
 import { readAgreedNonces, readFinality } from './finality.ts'
@@ -71,16 +71,16 @@ export async function followNext(
 ): Promise<number | null> {
   const follower = await rows.leaseFollower(ctx.db, chain.network.caip2, holder, leaseSeconds)
   if (!follower) return null
-  const activity = await listener.readActivity()
+  const demand = await listener.readDemand()
   const watch = watchOf(chain)
   const now = ctx.now().getTime()
-  const dueMs = isAdvancing(chain) ? 0 : untilDue(watch, follower, activity, now)
+  const dueMs = isAdvancing(chain) ? 0 : untilDue(watch, follower, demand, now)
   if (dueMs > 0) return dueMs
-  const look = { ...beginLook(watch, follower, activity, now), ...pacesFor(chain, activity) }
+  const look = { ...beginLook(watch, follower, demand, now), ...pacesFor(chain, demand) }
   const outcome = await follow(ctx, chain, look, listener)
   endLook(watch, outcome, look.expected)
   const after = await rows.readFollower(ctx.db, chain.network.caip2)
-  return untilDue(watch, after ?? follower, activity, ctx.now().getTime())
+  return untilDue(watch, after ?? follower, demand, ctx.now().getTime())
 }
 
 /** What a look is to do. */
@@ -93,7 +93,7 @@ type Asked = Paces & {
 const atOnce = { finalityMs: 0, quietMs: quietSeconds * 1_000, expected: null }
 
 /** Local nodes cost nothing. */
-function pacesFor({ network }: Chain, { isAwake }: Activity): Paces {
+function pacesFor({ network }: Chain, { isAwake }: Demand): Paces {
   if (network.isLocal) return atOnce
   return { finalityMs: cadence.finalityMs, quietMs: isAwake ? quietSeconds * 1_000 : cadence.rarelyMs }
 }

@@ -1,6 +1,6 @@
 import type { Database, Transaction } from '../../database/db.ts'
 import type { Hex } from '../hex.ts'
-import type { Activity } from './cadence.ts'
+import type { Demand } from './cadence.ts'
 import type { Block, ChainLog } from './chain.ts'
 import type { Concerns } from './search.ts'
 
@@ -38,7 +38,7 @@ export type Listener = {
   /** The nonces of the accounts at the end of the chain that was read. */
   onNonces(tx: Transaction, accounts: readonly AccountNonce[]): Promise<void>
   /** Whether anybody may be paying. */
-  readActivity(): Promise<Activity>
+  readDemand(): Promise<Demand>
   /** Whether anything waits for a block to become safe or finalized. */
   awaitsFinality(): Promise<boolean>
   /** How much of the way from one finality to another can be gone in one transaction. */

@@ -14,7 +14,7 @@ import { advanceCredits, findReach, reportSafe } from '../credits/finality.ts'
 import * as credits from '../credits/rows.ts'
 import { allowAlone, isAnyNotFinal, limitsAlone, withdrawUntold } from '../credits/single-provider.ts'
 import { type NewCredit, writeCredits } from '../credits/write.ts'
-import { readActivity } from '../looks.ts'
+import { readDemand } from '../looks.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { liveCreditOf } from '../rows.ts'
 import { reportForeign } from '../settlers/foreign-nonces.ts'
@@ -99,7 +99,7 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
         for (const found of foreign) reportForeign(ctx, { network, ...found })
       })
     },
-    readActivity: () => readActivity(ctx.db, network),
+    readDemand: () => readDemand(ctx.db, network),
     awaitsFinality: () => isAnyNotFinal(ctx.db, network),
     async reach(from, to) {
       const find = (above: number, upTo: number) =>

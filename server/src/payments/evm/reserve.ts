@@ -1,9 +1,7 @@
 import { randomInt } from 'node:crypto'
-import { setTimeout as wait } from 'node:timers/promises'
-import { readFollower } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import type { EvmNetwork } from '../../networks.ts'
-import { noteLook } from '../looks.ts'
+import { untilAwake } from '../looks.ts'
 import type { Wanted } from '../rail.ts'
 import { heldMax, insertReserved, suffixMax, suffixUnits } from '../transfers/reserve.ts'
 
@@ -20,7 +18,8 @@ export async function reserveAmount(
   wanted: Wanted,
   headAgeSecondsMax: number,
 ): Promise<boolean> {
-  if (!network.isLocal) await untilFresh(ctx, network)
+  // A transfer from before the reservation is no payment, and what the head is says which those are.
+  if (!network.isLocal) await untilAwake(ctx, network.caip2)
   const unit = suffixUnits({ network }, wanted.asset)
   const suffixes = Array.from({ length: suffixesTried }, () => BigInt(randomInt(1, suffixMax + 1)) * unit)
   return await insertReserved(ctx.db, wanted, suffixes, {
@@ -29,21 +28,4 @@ export async function reserveAmount(
     heldMax,
     headAgeSecondsMax,
   })
-}
-
-/** How old the head is at most while the chain is watched, apart from the time between blocks. */
-const freshSeconds = 6
-const waits = { times: 40, eachMs: 100 }
-
-/**
- * Waits until the chain is looked at again, if nobody had needed it for a while: a transfer before the reservation is no
- * payment, and which those are says the head.
- */
-async function untilFresh(ctx: Context, { caip2, blockTimeMs }: EvmNetwork): Promise<void> {
-  noteLook(ctx, [caip2])
-  for (let i = 0; i < waits.times; i++) {
-    const { headAgeSeconds = null } = (await readFollower(ctx.db, caip2)) ?? {}
-    if (headAgeSeconds === null || headAgeSeconds <= freshSeconds + blockTimeMs / 1_000) return
-    await wait(waits.eachMs)
-  }
 }
