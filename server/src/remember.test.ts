@@ -24,6 +24,14 @@ test('an answer is read once and cached until its time is up', async () => {
   assert.equal(await get('a'), 'a 2')
 })
 
+test('a clock that is set back keeps no answer for longer', async () => {
+  const { get, state } = open()
+  state.ms = 3_600_000
+  await get('a')
+  state.ms = 0
+  assert.equal(await get('a'), 'a 2')
+})
+
 test('concurrent callers share one read', async () => {
   const { get, state } = open()
   assert.deepEqual(await Promise.all([get('a'), get('a'), get('b')]), ['a 1', 'a 1', 'b 2'])

@@ -6,14 +6,15 @@ export function remember<Key, Value>(
   read: (key: Key) => Promise<Value>,
   options: { readonly forMs: number; readonly entriesMax: number; readonly now: () => Date },
 ): { readonly get: (key: Key) => Promise<Value>; readonly forget: (key: Key) => void } {
-  const entries = new Map<Key, { readonly answer: Promise<Value>; readonly until: number }>()
+  const entries = new Map<Key, { readonly answer: Promise<Value>; readonly at: number }>()
   return {
     get(key) {
       const now = options.now().getTime()
       const known = entries.get(key)
-      if (known && known.until > now) return known.answer
+      // A clock that is set back makes an answer older, not fresh for longer.
+      if (known && Math.abs(now - known.at) < options.forMs) return known.answer
       const answer = read(key)
-      const entry = { answer, until: now + options.forMs }
+      const entry = { answer, at: now }
       // Deleted first, so that a renewed entry becomes the newest and is dropped last.
       entries.delete(key)
       entries.set(key, entry)
