@@ -15,11 +15,24 @@ import {
   opHardforkToString,
   opProviderFactory,
 } from '@nomicfoundation/edr'
-import { type Hex, hexToBytes, parseEther, toHex } from 'viem'
+import {
+  formatTransaction,
+  type Hex,
+  hexToBytes,
+  parseEther,
+  type RpcTransaction,
+  serializeTransaction,
+  toHex,
+  zeroAddress,
+} from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
 import { deployer } from '../../../src/chains/evm/batcher.ts'
 import { type LocalChain, type LocalChainOptions, place } from '../../../src/dev/local-chain.ts'
+import { networks } from '../../../src/networks.ts'
 
+const oracles = new Set<string>(
+  networks.flatMap((one) => (one.family === 'EVM' ? (one.gasPriceOracle?.toLowerCase() ?? []) : [])),
+)
 const blockGasLimit = 300_000_000n
 /** EIP-7825. */
 const transactionGasCap = 16_777_216n
@@ -95,7 +108,8 @@ async function openProvider(
       coinbase: new Uint8Array(20),
       defaultTransactionGasLimit: transactionGasCap,
       genesisState: [
-        ...opGenesisState(hardfork),
+        // `place` puts a stand-in there, which reads this storage in its own way.
+        ...opGenesisState(hardfork).filter(({ address }) => !oracles.has(toHex(address))),
         ...accounts.map(({ address }) => ({ address: hexToBytes(address), balance: parseEther('10000') })),
       ],
       hardfork: opHardforkToString(hardfork),
@@ -124,10 +138,15 @@ async function openProvider(
   }
 }
 
-/** EDR refuses a read with more gas than a transaction may use. Nodes of public chains lower it to their own limit. */
-function lowerGas(given: unknown): unknown {
-  const isAbove = given instanceof Object && 'gas' in given && BigInt(given.gas as Hex) > transactionGasCap
-  return isAbove ? { ...given, gas: toHex(transactionGasCap) } : given
+/**
+ * A call as nodes of public chains take it: from the zero address if it names none, and with no more gas than they allow.
+ * EDR takes its first account, and refuses more gas than a transaction may use.
+ */
+function readCall(given: unknown): unknown {
+  if (!(given instanceof Object)) return given
+  const { from = zeroAddress, gas, ...call } = given as { from?: Hex; gas?: Hex }
+  const isAbove = gas !== undefined && BigInt(gas) > transactionGasCap
+  return { ...call, from, ...(gas && { gas: isAbove ? toHex(transactionGasCap) : gas }) }
 }
 
 async function openNode(edr: EdrContext, options: LocalChainOptions) {
@@ -191,6 +210,16 @@ async function openNode(edr: EdrContext, options: LocalChainOptions) {
       await ask('hardhat_setPrevRandao', [toHex(crypto.getRandomValues(new Uint8Array(32)))])
       await mine(depth)
     },
+    eth_getRawTransactionByHash: async (hash: Hex) => {
+      const found = (await ask('eth_getTransactionByHash', [hash])) as RpcTransaction | null
+      if (found === null) return null
+      const { r = '0x', s = '0x', yParity, ...transaction } = formatTransaction(found)
+      return serializeTransaction({ ...transaction, data: found.input } as never, {
+        r,
+        s,
+        yParity: yParity ?? 0,
+      })
+    },
     txpool_content: readPool,
     txpool_status: async () => {
       const { pending, queued } = await readPool()
@@ -204,10 +233,10 @@ async function openNode(edr: EdrContext, options: LocalChainOptions) {
     if (ours) return await ours(...(params as never[]))
     const head = params.some((one) => one === 'safe' || one === 'finalized') ? await readHead() : 0
     const behind: Readonly<Record<string, number>> = { safe: slotsInAnEpoch, finalized: 2 * slotsInAnEpoch }
-    const given = params.map((one) => {
+    const given = params.map((one, i) => {
       const blocks = typeof one === 'string' ? behind[one] : undefined
       if (blocks !== undefined) return toHex(Math.max(0, head - blocks))
-      return method === 'eth_call' ? lowerGas(one) : one
+      return method === 'eth_call' && i === 0 ? readCall(one) : one
     })
     return await ask(method.replace(/^anvil_/, 'hardhat_'), given)
   }
