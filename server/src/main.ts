@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import type { Actor } from '@farthing/sdk'
 import { directoryCommand } from './commands/directory.ts'
 import { examine, render } from './commands/doctor.ts'
 import { keyCommand, settlerCommand, storeCommand } from './commands/operator.ts'
@@ -100,6 +101,13 @@ async function run(): Promise<void> {
         print(render(findings))
         if (findings.some(({ fix }) => fix !== null)) process.exitCode = 1
       })
+    case 'rehearse':
+      return await briefly(command, async (ctx) => {
+        // Loaded only here: it brings wallets, which no other command needs.
+        const { rehearse } = await import('./commands/rehearse/rehearse.ts')
+        const terminal = { say: print, readSigners: () => openAllSigners(ctx) }
+        if (!(await rehearse(ctx, actorOf(options), subjects, options, terminal))) process.exitCode = 1
+      })
     default:
       return await briefly(command, async (ctx) => {
         if (command.role !== null) await checkDatabase(ctx)
@@ -117,7 +125,7 @@ async function perform(
 ): Promise<string> {
   const [noun, ...verb] = words.split(' ')
   const said = [...verb, ...subjects]
-  const actor = operatorActor(typeof options.as === 'string' ? options.as : readUser())
+  const actor = actorOf(options)
   switch (noun) {
     case 'store':
       return await storeCommand(ctx, actor, said, options)
@@ -145,6 +153,10 @@ async function perform(
     default:
       return assert.fail(`nothing performs ${words}`)
   }
+}
+
+function actorOf({ as }: Options): Actor {
+  return operatorActor(typeof as === 'string' ? as : readUser())
 }
 
 async function migrateBy({ db, config }: Context): Promise<Migrated> {

@@ -74,6 +74,22 @@ export const commands: readonly Command[] = [
     role: 'owner',
   },
   { words: 'doctor', about: 'check the deployment; print what is wrong and what to do', role: 'operator' },
+  {
+    words: 'rehearse',
+    subjects: 'NETWORK',
+    options: {
+      '--payer-key FILE': 'the key of a wallet that pays one cent; required',
+      '--wallet-key FILE': 'the key of the store’s wallet, to refund the cent; default: no refund',
+      '--store STORE': 'the store that is paid; default: the only one',
+      '--report FILE': 'a Markdown file to write what was found into',
+      '--after CHECKOUT': 'pay another cent, after the rehearsal with this checkout',
+      '--yes': 'do not ask before real money moves',
+      ...as,
+    },
+    about:
+      'pay one cent through this deployment, step by step, with a check after each; a repeated run goes on where the last one stopped',
+    role: 'operator',
+  },
 
   {
     words: 'store create',
