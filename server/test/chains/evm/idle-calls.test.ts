@@ -6,6 +6,8 @@ import { until } from '../../support/until.ts'
 
 /** Of each of two providers: the end of the range, the block before it and one search; and of one, perhaps the head. */
 const callsPerLookMax = 7
+/** Of one chain with blocks of 200 ms. It is idle for half a minute. */
+const blocksPerIdleLookMin = 100
 /** What every look asks. What a process asks once, when it starts, and finality, may come at the same time. */
 const asks = new Set(['eth_blockNumber', 'eth_getBlockByNumber', 'eth_getLogs', 'eth_getTransactionCount'])
 const isOfLook = ({ method, params: [at] }: Call) => asks.has(method) && at !== 'safe' && at !== 'finalized'
@@ -37,7 +39,8 @@ const untilMoved = async (from: number): Promise<number> => {
 
 test('while nobody looks, half a minute of blocks costs at most seven calls to two providers together; a look at a checkout ends that', async (t) => {
   await untilMoved(0)
-  const from = await untilMoved(await readHead())
+  // The first look settles what it has read after that: the second one is like all others.
+  const from = await untilMoved(await untilMoved(await readHead()))
   const before = calls
   const to = await untilMoved(from)
   const made = calls - before
