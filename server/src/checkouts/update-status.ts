@@ -15,7 +15,7 @@ import {
 import { isFinalByAnnouncement, safeSentence } from '../payments/credits/finality.ts'
 import { type Announcement, writeAnnouncements, writeDispositions } from '../payments/credits/rows.ts'
 import { authorizationOf, rejectUnsent } from '../payments/rows.ts'
-import { readReturned } from '../refunds/adopt.ts'
+import { readReturned } from '../refunds/create.ts'
 import { type Checkout, type Credit, evaluate, isUnpaid, toStoreWire } from './checkout.ts'
 import { type CheckoutRow, moveCheckouts, notePagesChanged, toCheckout } from './rows.ts'
 

@@ -86,3 +86,8 @@ export function currencyDecimals(currency: string): number {
     return 2
   }
 }
+
+/** Whether a limit allows nothing at all. */
+export function isNothing(limit: string): boolean {
+  return /^[0.]*$/.test(limit)
+}

@@ -1,28 +1,44 @@
+import { hash } from 'node:crypto'
 import type { Actor } from '@farthing/sdk'
 import type { FastifyReply } from 'fastify'
 import type { Context } from '../../../context.ts'
-import { isId } from '../../../ids.ts'
+import { isId, randomText } from '../../../ids.ts'
 import type { Acting } from '../../../members/act.ts'
 import type { Role } from '../../../members/member.ts'
 import { Refusal } from '../../../members/refusal.ts'
+import { type Decimal, parsePrice } from '../../../money.ts'
+import type { CreditRow } from '../../../payments/credits/credit.ts'
+import { readPayment, type StorePayment } from '../../../payments/credits/store-payments.ts'
 import type { Rails } from '../../../payments/rail.ts'
 import { openRails } from '../../../payments/rails.ts'
-import { Problem } from '../../../problems.ts'
+import { invalid, Problem } from '../../../problems.ts'
 import { confirmAddress, judgeNamed } from '../../../refunds/address-requests/confirm.ts'
 import { createAddressRequest } from '../../../refunds/address-requests/create.ts'
 import { cancelRefund } from '../../../refunds/cancel.ts'
-import { prepareRefund } from '../../../refunds/prepare.ts'
+import { type AskedRefund, chooseRecipient, createRefundTo, isAboveLimit } from '../../../refunds/create.ts'
 import { listRefunds, readRefund } from '../../../refunds/read.ts'
 import { toWire } from '../../../refunds/refund.ts'
-import { findRefund } from '../../../refunds/rows.ts'
+import { findRefund, readRefundable } from '../../../refunds/rows.ts'
 import { declareRefund, nameTransaction } from '../../../refunds/self-sent.ts'
-import { signRefund } from '../../../refunds/sign.ts'
+import { prepareRefund, signRefund } from '../../../refunds/sign.ts'
+import { readStore } from '../../../stores/rows.ts'
 import { fill, html } from '../../page/html.ts'
+import { describeOption } from '../../page/parts/summary.ts'
+import { isAmbiguous, isNothing, withPoint } from '../fields.ts'
 import { showExactTime } from '../formats.ts'
 import { renderApiLine, sendSecret } from '../parts.ts'
 import { inWords, type Screen, type StoreRoutes, sentenceFor } from '../screen.ts'
-import { mountCreating } from './create.ts'
-import { type One, pathOf, renderList, renderOne, statuses } from './view.ts'
+import {
+  type EnteredRefund,
+  type One,
+  pathOf,
+  type Remainder,
+  renderForm,
+  renderList,
+  renderOne,
+  statuses,
+  type To,
+} from './view.ts'
 
 const path = '/refunds'
 const reading = 'refunds:read'
@@ -51,8 +67,8 @@ export function mountRefunds(store: StoreRoutes, ctx: Context): void {
   store.get(`${path}/:refundId`, reading, (screen) => sendOne(screen, null))
 
   mountActs(store, ctx, rails)
-  mountSigning(store, ctx, rails)
-  mountCreating(store, ctx)
+  mountSigning(store, rails)
+  mountCreating(store)
 }
 
 /**
@@ -126,7 +142,7 @@ function mountActs({ post }: StoreRoutes, ctx: Context, rails: Rails): void {
  * For the script: hands out the data to sign, and takes the signature. Neither needs a touch: money moves only with the
  * wallet's key, and only to the refund's recipient.
  */
-function mountSigning({ post }: StoreRoutes, _ctx: Context, rails: Rails): void {
+function mountSigning({ post }: StoreRoutes, rails: Rails): void {
   const on = (act: string, work: (screen: Screen, id: string) => Promise<unknown>) =>
     post(`${path}/:refundId/${act}`, writing, (screen) => {
       return inWords(screen.texts.refunds.problems, async () => {
@@ -204,4 +220,177 @@ async function sendOne(screen: Screen, problem: string | null): Promise<FastifyR
     isLive: problem === null,
     main: html`${renderOne(screen, one)}${line}`,
   })
+}
+
+const newPath = '/payments/:paymentId/refund'
+/** Keys of the API are stores' own texts; those of forms cannot be mistaken for them. */
+const keyForm = /^[0-9a-z]{26}$/
+const keyLength = 26
+
+/** The form that makes a refund of a payment. */
+function mountCreating({ get, post }: StoreRoutes): void {
+  get(newPath, writing, (screen) => {
+    const entered = {
+      key: randomText(keyLength),
+      amount: '',
+      recipient: '',
+      reason: '',
+      way: 'signed',
+    } as const
+    return sendForm(screen, screen.asked('to') === 'address' ? 'address' : 'own', entered, null)
+  })
+
+  /** To the payer who signed, or to the address that the buyer will name: a stolen cookie sends money nowhere else. */
+  post(newPath, writing, (screen) => {
+    return answerForm(screen, 'own', async (payment, entered) => {
+      const asked = toAsked(payment, entered, null)
+      const may = { mayChooseRecipient: false }
+      const recipient = await chooseRecipient(screen.ctx, screen.storeId, may, asked)
+      return await screen.act((acting) => create(screen, acting, asked, recipient))
+    })
+  })
+
+  /** To an address that a member names, by a touch for exactly that. */
+  post(`${newPath}/address`, writing, (screen) => {
+    return answerForm(screen, 'address', async (payment, entered) => {
+      const touch = await screen.touch()
+      const values = { paymentId: payment.paymentId, ...entered, way: screen.field('way') }
+      const asked = toAsked(payment, entered, entered.recipient)
+      const may = { mayChooseRecipient: true }
+      const recipient = await chooseRecipient(screen.ctx, screen.storeId, may, asked)
+      return await screen.actWith(touch, 'refund.create', values, (acting) =>
+        create(screen, acting, asked, recipient),
+      )
+    })
+  })
+}
+
+/**
+ * By the verb of the API, for a recipient that was chosen before anything was locked. A manager's refund that goes beyond
+ * their limit is undone with its transaction.
+ */
+async function create(
+  { storeId, texts }: Screen,
+  { ctx, actor, role }: Acting,
+  asked: AskedRefund,
+  recipient: string | null,
+): Promise<string> {
+  const { id } = await createRefundTo(ctx, storeId, asked, { actor, recipient }, ctx.now())
+  const store = role === 'manager' ? await readStore(ctx.db, storeId) : null
+  if (store && (await isAboveLimit(ctx, storeId, actor.id, store.managerRefundLimit, ctx.now()))) {
+    const detail = texts.refunds.limit.replace('{limit}', store.managerRefundLimit)
+    throw new Refusal('role', { detail })
+  }
+  return id
+}
+
+function toAsked(payment: StorePayment, entered: EnteredRefund, recipient: string | null): AskedRefund {
+  const { paymentId } = payment
+  const { key, way } = entered
+  const reason = entered.reason.trim().replaceAll(/\s+/g, ' ')
+  const bodyHash = hash('sha256', JSON.stringify([paymentId, recipient, entered]), 'base64')
+  return {
+    ...{ paymentId, recipient, way },
+    amount: unitsOf(entered.amount, describeOption(payment).decimals),
+    reason: reason === '' ? null : reason,
+    idempotency: { key: `console ${key}`, bodyHash },
+  }
+}
+
+/** Whole tokens as people write them, in the asset's smallest unit. */
+function unitsOf(text: string, decimals: number): bigint {
+  if (isAmbiguous(text, decimals))
+    throw invalid({ pointer: '/amount', code: 'ambiguous', detail: 'Thousands or decimals?' })
+  const amount: Decimal | null = parsePrice(withPoint(text))
+  if (!amount || amount.scale > decimals)
+    throw invalid({ pointer: '/amount', code: 'amount', detail: 'Must be an amount of the token.' })
+  return amount.coefficient * 10n ** BigInt(decimals - amount.scale)
+}
+
+/** Goes to the refund, or back to the form with the entered values and what is wrong with them. */
+async function answerForm(
+  screen: Screen,
+  to: To,
+  work: (payment: StorePayment, entered: EnteredRefund) => Promise<string>,
+): Promise<FastifyReply> {
+  const entered = readEntered(screen)
+  const payment = await readOwn(screen)
+  try {
+    return screen.go(`/refunds/${await work(payment, entered)}`)
+  } catch (error) {
+    const limit = error instanceof Refusal && error.reason === 'role' ? (error.detail ?? null) : null
+    const problem = limit ?? sentenceFor(error, screen.texts.refunds.problems)
+    if (problem === null) throw error
+    // Two requests under one key must be the same, so a corrected form needs another key.
+    return await sendForm(screen, to, { ...entered, key: randomText(keyLength) }, problem)
+  }
+}
+
+function readEntered({ field }: Screen): EnteredRefund {
+  const key = field('key')
+  if (!keyForm.test(key)) throw new Refusal('invalid')
+  return {
+    key,
+    amount: field('amount'),
+    recipient: field('recipient'),
+    reason: field('reason'),
+    way: field('way') === 'self-sent' ? 'self-sent' : 'signed',
+  }
+}
+
+async function readOwn({ ctx, storeId, part }: Screen): Promise<StorePayment> {
+  const id = part('paymentId')
+  const payment = isId('pay', id) ? await readPayment(ctx.db, storeId, id) : null
+  if (!payment) throw new Refusal('not_found')
+  return payment
+}
+
+async function sendForm(
+  screen: Screen,
+  to: To,
+  entered: EnteredRefund,
+  problem: string | null,
+): Promise<FastifyReply> {
+  const payment = await readOwn(screen)
+  const remainder = await readRemainder(screen, payment, payment.mayDecide)
+  const line = {
+    method: 'POST',
+    path: `/payments/${payment.paymentId}/refunds`,
+    body: { amount: remainder.left.toString() },
+  }
+  return screen.send({
+    ...(problem !== null && { status: 409 }),
+    screen: 'refunds',
+    title: screen.texts.refunds.refund,
+    main: html`${renderForm(screen, remainder, to, entered, problem)}${
+      remainder.obstacle === null && renderApiLine(screen, line)
+    }`,
+  })
+}
+
+/** More refunds than one payment ever has; the list of refunds has them all. */
+const refundsMax = 20
+
+export async function readRemainder(
+  { ctx, storeId, store: { role }, may }: Pick<Screen, 'ctx' | 'storeId' | 'store' | 'may'>,
+  payment: CreditRow,
+  mayDecide: boolean,
+): Promise<Remainder> {
+  const [known, { data: refunds }, store] = await Promise.all([
+    readRefundable(ctx.db, storeId, payment.paymentId),
+    listRefunds(ctx, storeId, { paymentId: payment.paymentId, limit: refundsMax }),
+    role === 'manager' ? readStore(ctx.db, storeId) : null,
+  ])
+  // Of stores that share a wallet, one refunds it.
+  const isAnotherStores = known !== null && known.ownerId !== null && known.ownerId !== storeId
+  const left = known === null || isAnotherStores ? 0n : payment.amount - (known.reserved ?? 0n)
+  const find = (): Remainder['obstacle'] => {
+    if (!may('refunds:write')) return 'notAllowed'
+    if (store && isNothing(store.managerRefundLimit)) return 'ownersOnly'
+    if (known === null || payment.isReversed) return 'reversed'
+    if (!mayDecide || !known.isProven) return 'unproven'
+    if (payment.finalizedAt === null) return 'notFinal'
+    return left <= 0n ? 'nothingLeft' : null
+  }
+  return { payment, left, isSigned: known?.nonce != null, refunds, obstacle: find() }
 }

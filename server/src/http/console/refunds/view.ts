@@ -1,14 +1,18 @@
-import type { RefundStatus, Refund as Wire } from '@farthing/sdk'
+import type { RefundStatus, RefundWay, Refund as Wire } from '@farthing/sdk'
 import { toShown } from '../../../chains/families.ts'
 import { describeForWallets } from '../../../chains/wallet-links.ts'
 import { networks } from '../../../networks.ts'
+import type { CreditRow } from '../../../payments/credits/credit.ts'
+import { expectedFinalAt } from '../../../refunds/create.ts'
 import type { Refund } from '../../../refunds/refund.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
+import { toTyped } from '../fields.ts'
 import { type Locale, showExactTime, showFours, showShort, showTime, showTokens } from '../formats.ts'
 import {
   renderAlert,
   renderChip,
+  renderChoice,
   renderCopied,
   renderFact,
   renderField,
@@ -94,7 +98,7 @@ const tones: Readonly<Partial<Record<RefundTurn, Tone>>> = {
   ...{ moving: 'busy', buyer: 'busy', canceling: 'busy', done: 'good' },
 }
 
-export function renderStatus({ texts }: Pick<Screen, 'texts'>, refund: Wire): Html {
+function renderStatus({ texts }: Pick<Screen, 'texts'>, refund: Wire): Html {
   return renderChip(texts.refunds.statuses[refund.status], tones[turnOf(refund)])
 }
 
@@ -358,4 +362,134 @@ function stepsOf(refund: Refund, wire: Wire, locale: Locale): RefundStep[] {
     status === 'FAILED' && step('failed', refund.endedAt, 'failed'),
   ]
   return steps.filter((each) => each !== false)
+}
+
+/** The recipient. `own`: the payer if they signed, else the address that the buyer names. `address`: a member names it. */
+export type To = 'own' | 'address'
+
+/** The form's values. Each form has its own key, so that submitting it twice makes one refund. */
+export type EnteredRefund = {
+  readonly key: string
+  readonly amount: string
+  readonly recipient: string
+  readonly reason: string
+  readonly way: RefundWay
+}
+const ways: readonly RefundWay[] = ['signed', 'self-sent']
+
+export function renderForm(
+  screen: Screen,
+  remainder: Remainder,
+  to: To,
+  entered: EnteredRefund,
+  problem: string | null,
+): Html {
+  const { base, locale } = screen
+  const texts = screen.texts.refunds
+  const { payment, left } = remainder
+  const units = (amount: bigint) => showTokens(locale, payment, amount)
+  const obstacle = renderObstacle(screen, remainder)
+  const from = showFours(toShown(payment.network, payment.payTo))
+  const above = html`<p><a href="${base}/payments/${payment.paymentId}">${texts.ofPayment}</a></p>`
+  return html`${renderHead(texts.refund, { above })}
+${renderAlert(problem)}
+<div class="split"><section class="pane stack">${
+    obstacle ? html`<p class="words">${obstacle}</p>` : renderFields(screen, remainder, to, entered)
+  }</section>
+<section class="facts stack"><dl class="list">${renderFact(texts.received, units(payment.amount))}
+${renderFact(texts.refunded, units(payment.amount - left))}
+${renderFact(texts.left, html`<strong>${units(left)}</strong>`)}</dl>
+<dl class="list tall">${renderFact(texts.from, from)}</dl></section></div>`
+}
+
+function renderFields(screen: Screen, remainder: Remainder, to: To, entered: EnteredRefund): Html {
+  const { base, locale, formFields } = screen
+  const texts = screen.texts.refunds
+  const { payment, left, isSigned } = remainder
+  const { paymentId } = payment
+  const { symbol, decimals, name } = describeOption(payment)
+  const own = `${base}/payments/${paymentId}/refund`
+  const tab = (each: To, href: string, text: string) =>
+    html`<a href="${href}"${each === to && html` aria-current="page"`}>${text}</a>`
+  const isAddress = to === 'address'
+  const about = isAddress ? texts.toAddressAbout : isSigned ? texts.toPayerAbout : texts.toBuyerAbout
+  const action = isAddress
+    ? html` action="${own}/address" data-confirm="refund.create"`
+    : html` action="${own}"`
+  const off = { autocomplete: 'off' }
+  const address = { value: entered.recipient, required: true, maxlength: 100, ...off, spellcheck: 'false' }
+  const amount = { value: entered.amount || toTyped(left, decimals), required: true, inputmode: 'decimal' }
+  const hint = fill(texts.howMuchAbout, { left: showTokens(locale, payment, left) })
+  return html`<h2 id="who">${texts.who}</h2>
+<nav class="tabs" aria-labelledby="who">${tab('own', own, isSigned ? texts.toPayer : texts.toBuyer)}${tab(
+    'address',
+    `${own}?to=address`,
+    texts.toAddress,
+  )}</nav>
+<form class="fields" method="post"${action}>${formFields}
+${renderHidden('paymentId', paymentId)}${renderHidden('key', entered.key)}
+<p class="soft">${about}</p>
+${
+  isAddress
+    ? renderField(fill(texts.address, { network: name }), 'recipient', { ...address, class: 'address' })
+    : isSigned && showFours(toShown(payment.network, payment.payer))
+}
+${renderField(fill(texts.howMuch, { symbol }), 'amount', { ...amount, maxlength: 40, ...off }, hint)}
+${renderField(texts.why, 'reason', { value: entered.reason, maxlength: 500, ...off }, texts.whyAbout)}
+<fieldset><legend>${texts.way}</legend>${ways.map((way) =>
+    renderChoice('way', way, way === entered.way, texts.ways[way]),
+  )}</fieldset>
+<div class="buttons"><button>${isAddress ? texts.touch : texts.create}</button></div></form>`
+}
+
+/** Why a member cannot refund a payment. */
+type Obstacle = 'notAllowed' | 'ownersOnly' | 'reversed' | 'unproven' | 'notFinal' | 'nothingLeft'
+
+/** What of a payment has gone back, what is left, and whether this member can refund it. */
+export type Remainder = {
+  readonly payment: CreditRow
+  /** In the asset's smallest unit. */
+  readonly left: bigint
+  /** Whether the payer signed it: then it goes back to them. */
+  readonly isSigned: boolean
+  readonly refunds: readonly Wire[]
+  readonly obstacle: Obstacle | null
+}
+
+/** Says in words why not. */
+function renderObstacle(screen: Screen, { obstacle, payment }: Remainder): Html | null {
+  if (obstacle === null) return null
+  const { base, locale, now } = screen
+  const texts = screen.texts.refunds
+  if (obstacle === 'notFinal') {
+    const time = expectedFinalAt(payment)
+    return time > now
+      ? fill(texts.notFinal, { time: showTime(locale, time, now) })
+      : html`${texts.notFinalSoon}`
+  }
+  if (obstacle === 'unproven') return html`${texts.unproven} <a href="${base}/wallets">${texts.toWallets}</a>`
+  return html`${texts[obstacle]}`
+}
+
+/** On a payment's screen: what went back of it, and the way to send more back, or why there is none. */
+export function renderRemainders(screen: Screen, remainders: readonly Remainder[]): Html | null {
+  if (remainders.length === 0) return null
+  const { refundsOf } = screen.texts.refunds
+  return html`<h2 id="refunds">${refundsOf}</h2>${remainders.map((each) => renderRemainder(screen, each))}`
+}
+
+function renderRemainder(screen: Screen, remainder: Remainder): Html {
+  const { base, locale, now } = screen
+  const { payment, refunds, left, obstacle } = remainder
+  const lines = refunds.map((refund) => {
+    const link = html`<a href="${base}/refunds/${refund.id}">${showTokens(locale, refund, refund.amount)}</a>`
+    const time = showTime(locale, new Date(refund.createdAt), now)
+    return html`<li><span>${link} ${renderStatus(screen, refund)}</span>${time}</li>`
+  })
+  const label = fill(screen.texts.refunds.refundOf, { amount: showTokens(locale, payment, left) })
+  return html`<div class="stack">${lines.length > 0 && html`<ul class="list">${lines}</ul>`}${
+    obstacle === null
+      ? html`<p><a class="button quiet" href="${base}/payments/${payment.paymentId}/refund">${label}</a></p>`
+      : html`<p class="soft">${renderObstacle(screen, remainder)}</p>`
+  }</div>`
 }

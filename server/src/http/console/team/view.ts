@@ -1,8 +1,8 @@
 import { type Invitation, roles, type StoreMember } from '../../../members/member.ts'
 import { fill, type Html, html } from '../../page/html.ts'
+import { isNothing } from '../fields.ts'
 import { showMinute } from '../formats.ts'
 import { renderChooser, renderField, renderHead, renderHidden, renderSelect } from '../parts.ts'
-import { isNothing } from '../refunds/remainder.ts'
 import type { Screen } from '../screen.ts'
 
 export type Team = {
