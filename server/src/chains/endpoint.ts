@@ -5,19 +5,19 @@ import { BatchRefusedError, LimitedError, postCalls } from './post-calls.ts'
 import type { Identity, NodeLimits, RpcCall, RpcOutcome } from './rpc.ts'
 
 /**
- * One node's URL, and what was learned about it: how many calls it takes in one request, and how many per second.
+ * One node's URL, and the limits that it has shown: how many calls it accepts in one request, and how many per second.
  *
- * A batch that is refused is halved, down to single calls, and what was taken is remembered, per method: some providers
- * take batches, but not of every method. Nothing ever needs a batch. In the same way, a question for the logs of a range of
- * blocks is halved, down to single blocks.
+ * If a node refuses a batch, we halve it, down to single calls. The size that it accepted is remembered per method,
+ * because some providers accept batches of some methods only. Nothing requires a batch. Requests for the logs of a
+ * range of blocks are halved in the same way, down to single blocks.
  */
 export type NodeEndpoint = Node & {
-  /** When a node that failed is asked first again, in milliseconds. */
+  /** After a failure the node is asked last until this time, in milliseconds. */
   restUntil: number
-  /** Until when it is believed to be on the chain that it was on. */
+  /** Until this time it need not prove again that it is on our chain. */
   identifiedUntil: number
   readonly limits: Map<string, Limit>
-  /** How many blocks a question for logs may be about, if it has refused more. */
+  /** The most blocks per request for logs; null if it has not refused any lately. */
   blocksLimit: { readonly blocksMax: number; readonly until: number } | null
   readonly pace: Pace
 }
@@ -26,20 +26,25 @@ type Limit = { readonly callsMax: number; readonly until: number }
 type Asking = {
   readonly isIdentified: boolean
   readonly now: () => Date
-  /** How long to wait for a node that we call too often. */
+  /** The longest wait for a node whose rate limit we have reached. */
   readonly waitMs: number
 }
 
-/** What public nodes and free plans of most providers take. */
+/** Public nodes and the free plans of most providers accept this many. */
 const callsPerRequest = 10
-/** A smaller limit may have been a passing one, or the operator may have bought a larger plan. */
+/**
+ * After this time the full size is tried again: the limit may have been temporary, or the operator may have bought a
+ * larger plan.
+ */
 const learnedMs = 3_600_000
-/** Any other refusal, such as an internal error, may have nothing to do with how much was asked for. */
+/**
+ * The same, after a refusal that does not mention the size, such as an internal error: it may have had another reason.
+ */
 const passingMs = 60_000
 const sizeWords = /batch|range|blocks|limit|large|exceed|too many|at most|maximum|413/i
 /** How many parts of one question are under way at a time. */
 const requestsInFlight = 4
-/** How long a node whose answers tell by themselves is believed to be on our chain. */
+/** How long a node is believed to be on our chain if its answers show that themselves. */
 const identityMs = 600_000
 
 export function openEndpoint(node: Node): NodeEndpoint {
@@ -50,7 +55,7 @@ export function openEndpoint(node: Node): NodeEndpoint {
   }
 }
 
-/** What a node was found to take; null if it has refused nothing lately. */
+/** The limits that a node's refusals have shown; null if it has refused nothing lately. */
 export function limitsOf(
   { provider, limits, blocksLimit, pace }: NodeEndpoint,
   at: number,
@@ -65,9 +70,10 @@ export function limitsOf(
 }
 
 /**
- * Makes calls at a node that is on our chain. The node behind a URL may be swapped between two requests, and another
- * chain's answers look as good as ours: so every request asks along which chain the node is on, unless the answers tell
- * by themselves. Where a request takes a single call, the chain is asked for before the first and after the last of them.
+ * Sends calls to a node, and makes sure that it is on our chain. The node behind a URL may be swapped between two
+ * requests, and answers from another chain look valid. So every request also asks for the chain's id, unless the
+ * answers themselves show which chain they are from. If the node accepts only single calls, the id is asked for before
+ * the first call and after the last.
  */
 export async function askEndpoint(
   endpoint: NodeEndpoint,
@@ -87,7 +93,7 @@ export async function askEndpoint(
     if (question.identity) endpoint.identifiedUntil = at + identityMs
     return outcomes
   } catch (error) {
-    // A node that answers nothing at all teaches nothing about its limits.
+    // A node that answers nothing at all has shown nothing about its limits.
     endpoint.limits.clear()
     for (const [method, limit] of known) endpoint.limits.set(method, limit)
     throw error
@@ -102,7 +108,9 @@ type Question = {
   readonly identity: Identity | null
 }
 
-/** Asks for logs in ranges that the node takes. Each call gets the logs of all its parts, or the error of one of them. */
+/**
+ * Asks for logs in ranges that the node accepts. Each call gets the logs of all its parts, or the error of one of them.
+ */
 async function askDivided(endpoint: NodeEndpoint, question: Question): Promise<RpcOutcome[]> {
   const { calls, at } = question
   const { blocksMax = Number.POSITIVE_INFINITY } = endpoint
@@ -131,14 +139,14 @@ async function askDivided(endpoint: NodeEndpoint, question: Question): Promise<R
   return whole
 }
 
-/** How long what a refusal has taught is believed. */
+/** How long a limit is believed after a refusal with these words. */
 function lifeOf(why: string): number {
   return sizeWords.test(why) ? learnedMs : passingMs
 }
 
 /**
- * How many blocks the node takes, found by halving; null if it answers not even about one. If the refusal did not say that
- * they are too many, the same question is asked once more first.
+ * Halves the range until the node accepts it, and returns how many blocks that are; null if it refuses even one. If the
+ * refusal did not mention the size, the same request is repeated first.
  */
 async function findRange(
   ask: (calls: readonly RpcCall[]) => Promise<RpcOutcome[]>,
@@ -163,7 +171,9 @@ function join(parts: readonly RpcOutcome[]): RpcOutcome {
   return { result: parts.flatMap((part) => ('result' in part ? part.result : [])) }
 }
 
-/** Such a refusal depends on what is in the blocks, and says little about others. */
+/**
+ * Whether there were too many results. That depends on the content of these blocks and says little about other ranges.
+ */
 function isAboutResults(words: string): boolean {
   return /results|response size/i.test(words)
 }
@@ -198,7 +208,7 @@ async function askInParts(endpoint: NodeEndpoint, question: Question): Promise<R
   async function askParts(): Promise<void> {
     while (rest.length > 0) await askPart()
   }
-  // Each takes the next part when its last one is answered, so what one of them learns the others know.
+  // Each loop takes the next part when its last one is answered, so all of them use a limit that one has learned.
   await Promise.all(Array.from({ length: requestsInFlight }, askParts))
   if (before && identity) await checkIdentity(endpoint, question, identity)
   return outcomes.map((outcome) => {
@@ -228,7 +238,7 @@ function takePart(
   return part
 }
 
-/** How many calls a request with these may have. */
+/** How many of these calls one request may contain. */
 function limitOf(
   { limits, alone, callsMax = callsPerRequest }: NodeEndpoint,
   calls: readonly RpcCall[],
@@ -263,7 +273,9 @@ function check({ isOurs, name }: Identity, outcome: RpcOutcome | undefined): voi
   if (!isOurs(found)) throw new Error(`the node is on chain ${String(found)}, not ${name}`)
 }
 
-/** Posts calls as fast as the node allows. One that refuses them because there are too many is asked again in time. */
+/**
+ * Posts calls as fast as the node allows. If it refuses them because of its rate limit, they are posted again later.
+ */
 async function post(
   { pace, ...node }: NodeEndpoint,
   { calls, waitMs }: Question,

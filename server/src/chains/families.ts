@@ -26,7 +26,7 @@ const tokenAddresses = new Set([
   'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB',
 ])
 
-/** Contracts that settlements go through. Money paid to them stays there. */
+/** The contracts that settlements go through. Money paid to them is lost. */
 const contracts: readonly string[] = [batcher, multicall]
 
 /** The address in its family's canonical form, or the reason why it cannot be paid to. */
@@ -42,8 +42,8 @@ export function parseWalletAddress(
 }
 
 /**
- * Addresses are stored in the form in which they are compared, and shown in the form that people expect. Hex of either
- * case is one address; base58 has one spelling.
+ * Addresses are stored in one form, so that they can be compared, and shown in the form that people expect. Upper and
+ * lower case mean the same in hex; base58 has only one spelling.
  */
 export function toStored(caip2: string, address: string): string {
   return caip2.startsWith('eip155:') ? address.toLowerCase() : address
@@ -96,8 +96,8 @@ export async function findTokenAccounts(ctx: Context, family: Family, address: s
 }
 
 /**
- * Why the chain would not pay a token to an address, or would lose it there; null if it would. Without nodes nothing is
- * known, and nothing could be sent either. Throws if they do not answer.
+ * Why the chain would not pay a token to an address, or would lose it there; null if it would pay. Without configured
+ * nodes it is null too, because then nothing could be sent anyway. Throws if the nodes do not answer.
  */
 export async function findPayeeRefusal(
   ctx: Context,
@@ -119,8 +119,9 @@ export async function findPayeeRefusal(
 }
 
 /**
- * Whether a wallet signed this text. A contract wallet is asked on the enabled networks of a mode; if their nodes do not
- * answer, this throws. `undeployed`: only a contract could tell, and none of these networks has one at its address.
+ * Whether a wallet signed this text. A contract wallet is asked on the enabled networks of a mode; if their nodes do
+ * not answer, this throws. `undeployed`: only a contract could judge it, and none of these networks has one at the
+ * address.
  */
 export async function judgeText(
   ctx: Context,

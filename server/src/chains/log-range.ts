@@ -1,9 +1,9 @@
 import type { RpcCall } from './rpc.ts'
 
-/** Questions for the logs of a range of blocks. Every provider has a limit of its own for how many blocks that may be. */
+/** A request for the logs of a range of blocks. Each provider has its own limit for the size of the range. */
 type LogRange = { readonly first: number; readonly last: number }
 
-/** Null for any other call, and for the logs of one block by its hash. */
+/** Null for any other call, including one for the logs of a single block by its hash. */
 function rangeOf({ method, params }: RpcCall): LogRange | null {
   if (method !== 'eth_getLogs') return null
   const { fromBlock, toBlock } = params[0] as { fromBlock?: unknown; toBlock?: unknown }
@@ -11,13 +11,13 @@ function rangeOf({ method, params }: RpcCall): LogRange | null {
   return first !== undefined && last !== undefined && first <= last ? { first, last } : null
 }
 
-/** How many blocks a call asks for the logs of; 0 if it is about no range. */
+/** The number of blocks in a request for logs; 0 if the call has no range. */
 export function countBlocks(call: RpcCall): number {
   const range = rangeOf(call)
   return range ? range.last - range.first + 1 : 0
 }
 
-/** The same question in parts of at most so many blocks. */
+/** The same request, divided into ranges of at most this many blocks. */
 export function divideRange(call: RpcCall, blocksMax: number): RpcCall[] {
   const range = rangeOf(call)
   if (!range || countBlocks(call) <= blocksMax) return [call]

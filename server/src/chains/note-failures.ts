@@ -2,17 +2,17 @@ import type { Node } from '../config/parse.ts'
 import type { Context } from '../context.ts'
 import type { NoteOutcome } from './rpc.ts'
 
-/** A provider that keeps failing gets one log line in this time. Every failure is counted. */
+/** A provider that keeps failing gets one log line per this time. Every failure is counted. */
 const quietMs = 60_000
 
-/** Counts what the providers of nodes answer, and tells the operator about those that do not. */
+/** Counts the answers and failures of every provider, and logs the failures for the operator. */
 export function openFailures(
   { log, metrics, now }: Context,
   network: string,
   nodes: readonly Node[],
 ): NoteOutcome {
   const quietUntil = new Map<string, number>()
-  // A counter that appears with its first increase hides that increase from Prometheus.
+  // The counter starts at zero: Prometheus does not see the first increase of a counter that appears with it.
   for (const { provider } of nodes) {
     metrics.nodeAnswers.inc({ network, provider }, 0)
     metrics.nodeFailures.inc({ network, provider }, 0)

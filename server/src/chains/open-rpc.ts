@@ -14,15 +14,21 @@ import {
   unwrap,
 } from './rpc.ts'
 
-/** A node that failed is tried last for this long. */
+/** A node that failed is asked last for this long. */
 const restMs = 5_000
-/** How long a provider that was caught lying is not asked: a lie by mistake ends, and one of two must not be missed. */
+/**
+ * How long a provider that was caught lying is not asked. Short, because a wrong answer may be a passing mistake, and
+ * with two providers both are needed.
+ */
 const asideMs = 15_000
 /** How much longer than the first answer we wait for the others. */
 const laggardMs = 2_000
-/** A provider that takes few blocks per question for logs, and few questions per second, needs this long for each. */
+/**
+ * For requests for logs, this much more per block: a provider with a small limit on blocks per request, and a low rate,
+ * needs this long for each.
+ */
 const laggardMsPerBlock = 20
-/** Methods for which null means "not found". For any other, null means that the node has lost its state. */
+/** Methods for which null means "not found". For any other method, null means that the node has lost its state. */
 const nullable = new Set([
   'eth_getBlockByNumber',
   'eth_getTransactionByHash',
@@ -67,7 +73,10 @@ export function openRpc(
 
 type Asker = ReturnType<typeof openAsker>
 
-/** Asks one node at a time, and remembers which nodes failed, which were identified, and who is set aside. */
+/**
+ * Asks one node at a time. Remembers which nodes failed, when each was last identified, and which providers are not
+ * asked for now.
+ */
 function openAsker(nodes: readonly Node[], identity: Identity, now: () => Date, noteOutcome: NoteOutcome) {
   const endpoints = nodes.map(openEndpoint)
   const providers = [...new Set(nodes.map(({ provider }) => provider))]
@@ -102,7 +111,7 @@ function openAsker(nodes: readonly Node[], identity: Identity, now: () => Date, 
   ): Promise<RpcOutcome[]> {
     const failures: string[] = []
     for (const [i, endpoint] of order.entries()) {
-      // While others can be asked, we wait for none that we call too often.
+      // While other nodes are left to ask, don't wait for one whose rate limit we have reached.
       const waitMs = i === order.length - 1 ? timeoutMs : 0
       try {
         return await ask(endpoint, calls, { isIdentified, waitMs })
@@ -187,7 +196,7 @@ async function sendToNodes(
   unwrap(outcome)
 }
 
-/** Throws if what the node answered is no answer to the calls. */
+/** Throws if the node's answers don't answer the calls. */
 function check(calls: readonly RpcCall[], outcomes: readonly RpcOutcome[]): void {
   const empty = calls.findIndex(({ method }, i) => !nullable.has(method) && isNull(outcomes[i]))
   if (empty !== -1) throw new Error(`the node answered ${calls[empty]?.method} with null`)

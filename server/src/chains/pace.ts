@@ -1,12 +1,12 @@
 import type { RpcCall } from './rpc.ts'
 
 /**
- * Keeps to the rate that a provider allows. Nothing waits until the provider has refused for the first time; from then on
- * calls go out at the rate that is learned from refusals, which grows again while there are none. Those that wait go in the
- * order of what depends on them: money on its way first, then what finds payments, then what accepts new ones.
+ * Keeps to the rate that a provider allows. Calls wait only after the provider has refused some because of its limit.
+ * From then on they go out at a rate learned from refusals, which grows while there are none. Waiting calls go in order
+ * of importance: those that send money, then those that find payments, then those that accept new payments.
  */
 export type Pace = {
-  /** Returns when `count` calls may be made for a question, or false if that takes longer than `waitMs`. */
+  /** Resolves to true when `count` calls may be made, or to false if that takes longer than `waitMs`. */
   enter(question: readonly RpcCall[], count: number, waitMs: number): Promise<boolean>
   /** The provider refused because of too many calls. */
   slowDown(retryAfterMs: number | null): void
@@ -26,16 +26,21 @@ const ranks: readonly ReadonlySet<string>[] = [
   ]),
 ]
 
-/** How long a provider is left alone that refused without saying for how long. */
+/** How long a provider is not called after a refusal that names no time. */
 const restMs = 1_000
 const restMsMax = 10_000
-/** After a refusal: this share of the calls of the last second, or of the rate that was too high. */
+/**
+ * After a refusal the rate falls to this share of what it was, or of the last second's calls if there was no rate yet.
+ */
 const slowerBy = 0.7
-/** What each call adds to the rate: a quarter per second. Nodes also refuse for reasons that have nothing to do with it. */
+/**
+ * What each call adds to the rate: a quarter of a call per second. Nodes also refuse for reasons that have nothing to
+ * do with the rate.
+ */
 const fasterBy = 0.25
 /** No provider allows less. */
 const perSecondMin = 5
-/** Nobody limits clients to more than this; a rate that has grown to it is none. */
+/** No provider limits clients to more than this, so a rate that reaches it is dropped. */
 const perSecondMax = 500
 
 type Waiting = { readonly rank: number; readonly count: number; readonly go: (isAllowed: boolean) => void }
@@ -61,7 +66,7 @@ export function openPace(): Pace {
     resting = setTimeout(release, ms)
   }
 
-  /** Lets the most urgent of those that wait go, and the next one as soon as the rate allows. */
+  /** Lets the most urgent waiting call go, and the next one as soon as the rate allows. */
   function release(): void {
     resting = null
     isRefused = false
@@ -99,7 +104,7 @@ export function openPace(): Pace {
       return await promise
     },
     slowDown(retryAfterMs) {
-      // Requests that were under way together are refused together.
+      // Requests that were in flight together are refused together, so only the first refusal lowers the rate.
       if (!isRefused) perSecond = Math.max(perSecondMin, (perSecond ?? recent) * slowerBy)
       isRefused = true
       restFor(Math.min(retryAfterMs ?? restMs, restMsMax))

@@ -1,16 +1,19 @@
 import type { Node } from '../config/parse.ts'
 import { isLimit, RpcAnswerError, type RpcCall, type RpcOutcome } from './rpc.ts'
 
-/** A node that is slower than this is no use to a payer who is waiting. */
+/** A slower node is useless to a payer who is waiting. */
 export const timeoutMs = 5_000
 const answerBytesMax = 64 * 1024 * 1024
-/** Statuses with which gateways refuse a request for what is in it, rather than for who asks or how they are doing. */
+/**
+ * Statuses with which a gateway refuses a request because of its content. Others concern the client's rights or rate,
+ * or the gateway's health.
+ */
 const contentStatuses = new Set([400, 403, 413, 422])
 
-/** We call too often. The calls may be made again, later. */
+/** The node refused because of its rate limit. The calls may be made again later. */
 export class LimitedError extends Error {
   override readonly name = 'LimitedError'
-  /** How long the node wants to be left alone, if it said so. */
+  /** How long the node wants us to wait; null if it didn't say. */
   readonly retryAfterMs: number | null
   constructor(retryAfterMs: number | null) {
     super('the node is rate-limiting us')
@@ -18,7 +21,7 @@ export class LimitedError extends Error {
   }
 }
 
-/** The request as a whole was refused, and none of its calls was made: a smaller one may be taken. */
+/** The request as a whole was refused, and none of its calls was made. A smaller one may be accepted. */
 export class BatchRefusedError extends Error {
   override readonly name = 'BatchRefusedError'
 }
@@ -26,8 +29,8 @@ export class BatchRefusedError extends Error {
 let nextId = 1
 
 /**
- * Makes calls in one request: as a batch, or, `isPlain`, a single one without the array around it. Throws if what comes
- * back is no answer to them.
+ * Makes calls in one request: as a batch, or with `isPlain` a single call without the array around it. Throws if the
+ * response doesn't answer them.
  */
 export async function postCalls(
   { url }: Node,
@@ -69,7 +72,7 @@ function retryAfter(response: Response): number | null {
   return /^\d{1,3}$/.test(seconds) ? Number.parseInt(seconds, 10) * 1_000 : null
 }
 
-/** The error in the body of a response with a status of its own, if there is one. */
+/** The JSON-RPC error in a response with an error status, if there is one. */
 async function readRefusal(response: Response): Promise<RpcAnswerError | null> {
   const body: unknown = await response.json().catch(() => null)
   const [reply] = [body].flat() as (Reply | null | undefined)[]
@@ -79,8 +82,8 @@ async function readRefusal(response: Response): Promise<RpcAnswerError | null> {
 type Reply = { id?: unknown; result?: unknown; error?: unknown }
 
 /**
- * Gives each call the reply with its id: nodes may answer in any order, leave calls out, and tell an error without saying
- * which call it is about. Such an error is an answer only to a call that was made alone.
+ * Gives each call the reply with its id. Nodes may answer in any order, leave calls out, and return an error without an
+ * id. Such an error counts only if there was a single call.
  */
 function parse(answer: unknown, ids: readonly number[], isPlain: boolean): RpcOutcome[] {
   const replies = [answer].flat() as (Reply | null)[]
@@ -91,7 +94,7 @@ function parse(answer: unknown, ids: readonly number[], isPlain: boolean): RpcOu
   if (own.length === ids.length && (isPlain || Array.isArray(answer))) return own
   const [refusal] = refusals
   if (isPlain && refusal) return [{ error: refusal }]
-  if (isPlain) throw new Error('the node answered another call than the one that was made')
+  if (isPlain) throw new Error('the node’s answer has another id than the call')
   throw new BatchRefusedError(refusal ? refusal.message : 'the node does not answer batch requests')
 }
 
@@ -101,7 +104,7 @@ function toOutcome(reply: Reply | null): RpcOutcome {
   return reply.error ? { error: toError(reply.error) } : { result: reply.result }
 }
 
-/** Some gateways put a text where an object belongs. */
+/** Some gateways send a text instead of an error object. */
 function toError(error: unknown): RpcAnswerError {
   const { code, message, data } = (typeof error === 'string' ? { message: error } : error) as {
     readonly [field in 'code' | 'message' | 'data']?: unknown

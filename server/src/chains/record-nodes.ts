@@ -5,7 +5,7 @@ import type { NodeLimits } from './rpc.ts'
 /** Long enough to compare today with yesterday. */
 const keptHours = 48
 
-/** A process's counts for a provider's nodes since its last record. `network` is its id. */
+/** One process's counts for a provider's nodes since its last record. `network` is the network's id. */
 export type NodeRecord = {
   readonly network: string
   readonly provider: string
@@ -13,17 +13,17 @@ export type NodeRecord = {
   readonly failed: number
 }
 
-/** What a provider's nodes were found to take. `network` is its id. */
+/** The limits that a provider's nodes have shown. `network` is the network's id. */
 export type LimitsRecord = NodeLimits & { readonly network: string }
 
-/** An unchanged limit is written again after this long: it was found again. */
+/** An unchanged limit is recorded again only after this long. */
 const sameLimitsMs = 3_600_000
 
 type Seen = Readonly<Record<'answered' | 'failed', number>>
 
 /**
- * Records what this process's metrics say about providers, and what limits it has found, so that every process can
- * show them. The metrics count since the process began, so each run adds the difference to the last one.
+ * Records what this process counted and learned about providers, so that every process can show it. Metrics count from
+ * the start of the process, so each run adds only the difference to the run before.
  */
 export function openNodeRecorder(
   ctx: Context,
@@ -67,7 +67,7 @@ export function openNodeRecorder(
   }
 }
 
-/** Adds a process's counts to the current hour, and deletes hours that are too old to matter. */
+/** Adds a process's counts to the current hour, and deletes hours older than `keptHours`. */
 export async function addNodeRecords(db: Database, records: readonly NodeRecord[]): Promise<void> {
   await db.query(
     `with old as (
@@ -101,7 +101,7 @@ async function writeLimits(db: Database, limits: LimitsRecord): Promise<void> {
   )
 }
 
-/** What every process has found lately. */
+/** The limits that all processes have found within a day. */
 export async function listLimitsRecords(db: Database): Promise<LimitsRecord[]> {
   return await db.query<LimitsRecord>(
     `select network, provider, calls, blocks_max as "blocksMax", per_second as "perSecond"

@@ -10,13 +10,13 @@ export type Follower = {
   readonly baseFee: bigint
   readonly safeNumber: number
   readonly finalizedNumber: number
-  /** Up to here, enough providers have searched alike, late enough not to miss anything. */
+  /** Up to this block, enough providers have found the same, late enough to miss nothing. */
   readonly settledNumber: number
   /** How long ago the head last moved, by the database's clock. */
   readonly headAgeSeconds: number | null
-  /** What the providers contradict each other about, while they do. */
+  /** What the providers contradict each other about; null while they agree. */
   readonly dispute: string | null
-  /** How fast blocks came lately; null while that is not known. */
+  /** The measured time between blocks; null while it is not known. */
   readonly blockTimeMs: number | null
 }
 
@@ -96,13 +96,13 @@ export type BlockRow = {
 }
 
 /**
- * Blocks are stored where something was found, and as ends of ranges that were searched. What is between two of them was
- * searched and holds nothing that concerns us.
+ * A block is stored if something was found in it, or if it ends a range that was searched. Everything between two
+ * stored blocks was searched and contains nothing that concerns us.
  */
 export type StoredBlock = Pick<Block, 'number' | 'hash' | 'parentHash' | 'time'> & {
   /** Whether it was read because something was found in it. */
   readonly isFound: boolean
-  /** How many providers have told it. */
+  /** How many providers have reported it. */
   readonly witnesses: number
 }
 
@@ -117,7 +117,7 @@ export function toBlock(row: BlockRow): StoredBlock {
   }
 }
 
-/** The stored blocks above one number and up to another, by number. */
+/** The stored blocks after one number and up to another, by number. */
 export async function listBlocksBetween(
   db: Database,
   network: string,
@@ -153,8 +153,8 @@ export async function readStoredBlocks(
 }
 
 /**
- * The newest block that is deep: one that the newest block reported by enough providers is younger than by
- * `negativeSeconds`. What one provider alone says about time makes nothing deep. Null if there is none.
+ * The newest deep block: one that is `negativeSeconds` older than the newest block that enough providers reported. A
+ * time reported by one provider alone does not count. Null if there is none.
  */
 export async function readDeepBlock(
   db: Database,
@@ -175,8 +175,8 @@ export async function readDeepBlock(
 }
 
 /**
- * Whether every stored block above `above` and up to `upTo` was reported by enough providers, and what is between them was
- * searched by enough.
+ * Whether enough providers reported every stored block after `above` and up to `upTo`, and searched everything in
+ * between.
  */
 export async function isWitnessedUpTo(
   db: Database,
@@ -193,7 +193,7 @@ export async function isWitnessedUpTo(
   return rows.length === 0
 }
 
-/** Records what the providers contradict each other about. False if that was known. */
+/** Records what the providers contradict each other about. False if that was already recorded. */
 export async function writeDispute(db: Database, network: string, dispute: string | null): Promise<boolean> {
   const rows = await db.query(
     `update followers set dispute = $2, disputed_at = case when $2::text is not null then clock() end
@@ -203,7 +203,7 @@ export async function writeDispute(db: Database, network: string, dispute: strin
   return rows.length > 0
 }
 
-/** Providers that were caught lying within a day. */
+/** Providers that were caught lying within the last day. */
 export async function listFaults(
   db: Database,
   network: string,
@@ -216,9 +216,9 @@ export async function listFaults(
 }
 
 /**
- * Numbers between which every block of these times is, that was read: not all of them are stored, so the range begins
- * above the last stored block that is earlier, and ends below the first one that is later. Null if no block that is stored
- * is as late as `from`. `isComplete`: blocks from before that time were read too.
+ * A range that contains every block read with a time between these two. Not all blocks are stored, so the range begins
+ * after the last stored block that is earlier, and ends before the first one that is later. Null if every stored block
+ * is earlier than `from`. `isComplete`: blocks from before `from` were read too.
  */
 export async function readStoredRange(
   db: Database,
@@ -240,7 +240,7 @@ export async function readStoredRange(
   return last < first ? null : { first, last, isComplete: row.before !== null }
 }
 
-/** Records the head of a chain that is not read block by block. Its time stays as it was if it was not asked for. */
+/** Records the head of a chain that is not read block by block. Its stored time stays if no new one is given. */
 export async function writeHead(
   db: Database,
   network: string,
@@ -264,7 +264,7 @@ export async function deleteLastHour(tx: Transaction, network: string): Promise<
   await unsettle(tx, network)
 }
 
-/** What was searched above the blocks that are left has to be searched again. */
+/** The ranges above the remaining blocks must be searched again. */
 export async function unsettle(tx: Transaction, network: string): Promise<void> {
   await tx.query(
     `update followers set settled_number = least(settled_number,
@@ -273,7 +273,7 @@ export async function unsettle(tx: Transaction, network: string): Promise<void> 
   )
 }
 
-/** Forgets how far a chain was read, after it was replaced by another with the same id. */
+/** Forgets everything read from a chain that was replaced by another with the same id. */
 export async function forgetChain(db: Database, network: string): Promise<void> {
   await db.query(
     `with gone as (delete from blocks where network = $1)

@@ -1,17 +1,17 @@
 /**
- * JSON-RPC to the nodes of one chain. A call goes to the first node that has not just failed; if that one fails, to the
- * next. An answer from the node itself, even an error, is final and is not retried elsewhere.
+ * JSON-RPC to the nodes of one chain. A call goes to the first node that has not just failed, and if that one fails, to
+ * the next. A node's answer is final even if it is an error: it is not retried elsewhere.
  *
- * No single provider is believed where money depends on it: those questions go to every provider, and the caller counts
- * the answers. A provider has one answer, however many nodes it runs.
+ * Where money depends on the answer, the question goes to every provider, and the caller counts the answers. A provider
+ * has one vote, however many nodes it runs.
  */
 export type Rpc = {
   call<Result>(method: string, params: readonly unknown[]): Promise<Result>
   /** Several calls to one node. Each gets its own result or error. `turn` decides which provider is asked first. */
   batch(calls: readonly RpcCall[], turn?: number): Promise<readonly RpcOutcome[]>
   /**
-   * To every node. Returns after the first that takes it, so that a node that hangs does not hold up the others; throws
-   * what a node answered if none does. `isTaken` says which errors mean that it was taken before.
+   * To every node. Returns after the first that accepts it, so that a node that hangs delays nothing. If none does,
+   * throws a node's error. `isTaken` recognises errors which mean that the node has it already.
    */
   send(
     method: string,
@@ -23,8 +23,8 @@ export type Rpc = {
   /** Several calls to every provider; returns the answers of those that gave any. */
   batchAll(calls: readonly RpcCall[]): Promise<readonly (readonly RpcOutcome[])[]>
   /**
-   * Like batchAll, with the names of the providers. Returns as soon as `isEnough`, and never waits long for a provider
-   * that is much slower than the others.
+   * Like batchAll, with the names of the providers. Returns as soon as `isEnough`, and does not wait long for a
+   * provider that is much slower than the others.
    */
   askAll(
     calls: readonly RpcCall[],
@@ -33,13 +33,13 @@ export type Rpc = {
   ): Promise<readonly ProviderAnswer[]>
   /** Leaves a provider out of every question for a while. */
   setAside(provider: string): void
-  /** What the nodes were found to take by now, if that is less than they are asked for. */
+  /** The limits that the nodes have shown, where they are below what we ask for. */
   listLimits(): readonly NodeLimits[]
   /** Names of the providers, in the order of the setting. */
   readonly providers: readonly string[]
 }
 
-/** What a node was found to take, where it has refused more. */
+/** The limits that a node has shown by refusing more. */
 export type NodeLimits = {
   readonly provider: string
   /** Calls per request, by method. */
@@ -58,7 +58,7 @@ export type Identity = {
   readonly name: string
   readonly method: string
   readonly isOurs: (answer: unknown) => boolean
-  /** Whether the answer to a call, or what is done with it, shows by itself that it is from our chain. */
+  /** Whether the answer to a call, or the use made of it, shows by itself that it is from our chain. */
   readonly tells?: (call: RpcCall) => boolean
 }
 
@@ -77,7 +77,7 @@ export class RpcAnswerError extends Error {
   }
 }
 
-/** No endpoint answered, so it is not known whether the call took effect. */
+/** No node answered, so it is not known whether the call took effect. */
 export class RpcUnavailableError extends Error {
   override readonly name = 'RpcUnavailableError'
 }
@@ -88,17 +88,17 @@ export function unwrap<Result>(outcome: RpcOutcome | undefined): Result {
   return outcome.result as Result
 }
 
-/** Codes by which providers say that a client calls too often. They have no other meaning. */
+/** Codes by which providers report that their rate limit is exceeded. They have no other meaning. */
 const limitCodes = new Set([429, -32005, -32007, -32016, -32029])
 const limitWords =
   /rate.?limit|too many requests|request limit reached|exceeded .*(capacity|quota|requests|compute units)|requests? per second|throughput/i
 
-/** Infura answers -32005 to a question for too many logs as well. */
+/** Infura also answers -32005 to a request for too many logs. */
 const tooMuchWords = /more than \d+ results|block range|log response size/i
 
 /**
- * Whether an error says that we call too often, and nothing about the call. The words of a contract that refuses come with
- * code 3 or behind `reverted`: a payer's wallet could otherwise make every node look busy.
+ * Whether an error reports an exceeded rate limit, which says nothing about the call. A contract's own words don't
+ * count (code 3, or after `reverted`): otherwise a payer's wallet contract could make every node look busy.
  */
 export function isLimit(code: number, message: string): boolean {
   if (code === 3 || /revert/i.test(message) || tooMuchWords.test(message)) return false
@@ -106,8 +106,8 @@ export function isLimit(code: number, message: string): boolean {
 }
 
 /**
- * The outcome of every request: `why` is null if the node answered it, and else names the node's host, and nothing of its
- * URL beyond that.
+ * Gets the outcome of every request. `why` is null if the node answered; else it contains the node's host, and no other
+ * part of its URL.
  */
 export type NoteOutcome = (provider: string, why: string | null) => void
 

@@ -1,8 +1,8 @@
 import type { Database, Transaction } from './db.ts'
 
 /**
- * The same database, for one store's screens: every statement runs in a transaction that names the store. Where the
- * console has its own role, PostgreSQL shows it no other store's rows.
+ * A database for one store's screens: every statement runs in a transaction that names the store. If the console has
+ * its own role, PostgreSQL then hides all other stores' rows from it.
  */
 export function scopeToStore(db: Database, storeId: string): Database {
   const transaction: Database['transaction'] = (work) =>
@@ -14,9 +14,9 @@ export function scopeToStore(db: Database, storeId: string): Database {
 }
 
 /**
- * The same database, for a member or key that may lose the right to act at any moment. `check` is the last statement of
- * every transaction: it locks the row that grants the right, and throws if the right is gone. So a change is committed
- * before the right is taken away, or not at all, and taking it away waits for one commit at most. Reads are not checked.
+ * A database for a member or key that may lose the right to act at any moment. `check` is the last statement of every
+ * transaction. It locks the row that grants the right, and throws if the right is gone. So a change commits before the
+ * right is revoked or not at all, and a revocation waits for one commit at most. Reads are not checked.
  */
 export function checkAtEnd(db: Database, check: (tx: Transaction) => Promise<void>): Database {
   const transaction: Database['transaction'] = (work) =>
@@ -34,8 +34,8 @@ export function checkAtEnd(db: Database, check: (tx: Transaction) => Promise<voi
 }
 
 /**
- * The same database, inside an open transaction: every statement and every transaction becomes part of it. Wake-ups are
- * sent once it is committed.
+ * A database inside an open transaction: its statements and transactions become part of that one. Wake-ups are sent
+ * after the commit.
  */
 export function joinTransaction(db: Database, tx: Transaction): Database {
   return {
@@ -51,8 +51,8 @@ function isRead(sql: string): boolean {
 }
 
 /**
- * For the rest of the transaction. Bitmaps are off because the rule that shows one store's credits is an "or": the planner
- * would read all of a store's rows by a bitmap of both sides and sort them, where an index has them in order.
+ * For the rest of the transaction. Bitmap scans are off because the policy that shows one store's credits has an "or":
+ * the planner would read and sort all rows of the store by bitmaps of both sides, although an index has them in order.
  */
 export async function nameStore(tx: Transaction, storeId: string): Promise<void> {
   await tx.query(

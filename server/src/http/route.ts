@@ -10,7 +10,7 @@ import type { Caller } from '../stores/authenticate.ts'
 
 /**
  * One operation of the API. This value mounts it, validates its requests and describes it in the OpenAPI document: its
- * schemas are JSON Schema, and one that differs from the SDK's type does not compile.
+ * schemas are JSON Schema, and a schema that differs from the SDK's type does not compile.
  */
 export type Route = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -19,7 +19,7 @@ export type Route = {
   readonly operationId: string
   readonly summary: string
   readonly description?: string
-  /** The scope that the caller's key needs. `any`: every key of the store will do. null: no key is needed. */
+  /** The scope that the caller's key needs. `any`: every key of the store may call it. null: no key is needed. */
   readonly scope: Scope | 'any' | null
   /**
    * Whether the caller is read from the database instead of a cache that may be a second old. The default is true unless
@@ -39,7 +39,7 @@ export type Route = {
   readonly answers: Readonly<Record<number, Answer>>
   /** Problems specific to this operation, in addition to those that any operation can return. */
   readonly problems: readonly ProblemCode[]
-  /** `ctx` commits nothing if the caller's key has ended meanwhile. */
+  /** `ctx` commits nothing if the caller's key has been revoked meanwhile. */
   readonly handle: (ctx: Context, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 }
 
@@ -51,23 +51,23 @@ type Answer = {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A request to an operation, as the verb that serves it needs it. */
+/** A request, as the handler's `work` receives it. */
 type Call<Input> = {
   readonly ctx: Context
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly now: Date
-  /** What was sent: the query of a GET, else the body. */
+  /** The query of a GET; for other methods the body. */
   readonly input: Input
   /** A part of the path. */
   readonly param: (name: string) => string
-  /** Whose key was sent. Without a scope on its route, reading these throws. */
+  /** The key's holder. Reading these throws if the route has no scope. */
   readonly caller: Caller
   readonly storeId: StoreId
   readonly actor: Actor
 }
 
-/** Answers with what `work` returns, as JSON, unless `work` has answered by itself. */
+/** Answers with the JSON of `work`'s result, unless `work` has sent an answer itself. */
 export function answer<Input = unknown>(
   status: number,
   work: (call: Call<Input>) => Promise<object>,
@@ -104,7 +104,7 @@ export function sendText(reply: FastifyReply, status: number, json: string): Fas
   return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(json)
 }
 
-/** The page size if the request names none. */
+/** The page size if the request doesn't set one. */
 export const limitDefault = 20
 
 export function callerOf(request: FastifyRequest): Caller {
@@ -113,7 +113,7 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller
 }
 
-/** A page of a list. `found` has one item more than the limit if another page follows. */
+/** A page of a list. If another page follows, `found` has one item more than the limit. */
 export function cutPage<Item extends { readonly id: string }>(found: readonly Item[], limit: number) {
   const data = found.slice(0, limit)
   return { data, nextCursor: found.length > limit ? (data.at(-1)?.id ?? null) : null }
@@ -123,7 +123,7 @@ export function invalidCursor(): Problem {
   return invalid({ pointer: 'cursor', code: 'cursor', detail: 'Must be a cursor from an earlier answer.' })
 }
 
-/** The range of time of a list: from `createdFrom` until before `createdBefore`. */
+/** The period of a list: from `createdFrom` until just before `createdBefore`. */
 export function timesOf(query: { readonly createdFrom?: string; readonly createdBefore?: string }) {
   const { createdFrom, createdBefore } = query
   return {

@@ -20,16 +20,17 @@ declare module 'fastify' {
 
 /** A payment header is about 1 KiB, or 4 KiB with many extensions. Requests above this limit get 431. */
 const headerBytesMax = 12_288
-/** A client that sends more slowly than this is holding a socket open, not making a request. */
+/** A client that sends more slowly than this only holds a connection open. */
 const headersTimeoutMs = 5_000
 const requestTimeoutMs = 15_000
 /**
- * A connection on which nothing moves for this long is dropped, also in the middle of an answer: its client does not
- * read. This is twice the longest wait for an answer (`waitSeconds`, a payment's outcome) and four times the longest
- * silence of a stream. A client that reads slowly is safe if the kernel takes more data from us within this time.
+ * A connection on which nothing moves for this long is dropped, even in the middle of an answer, because its client
+ * does not read. This is twice the longest wait for an answer (`waitSeconds`, a payment's outcome) and four times the
+ * longest silence of a stream. A client that reads slowly keeps its connection if the kernel accepts more data from us
+ * within this time.
  */
 const unreadTimeoutMs = 60_000
-/** Longer than the 60 s after which load balancers drop idle connections, so that they close them and we don't. */
+/** Longer than the 60 s after which load balancers drop idle connections, so that they close them first. */
 const keepAliveTimeoutMs = 65_000
 const timeoutCheckMs = 1_000
 /** Makes clients reconnect through the load balancer now and then. */
@@ -140,7 +141,7 @@ export function sendProblem(
   return reply.code(status).headers(headers).send(body)
 }
 
-/** What to answer for an error. Counts it, and logs it if it is our fault. */
+/** The answer to an error. Counts it, and logs it if it is our fault. */
 export function noteProblem(ctx: Context, error: unknown, request: FastifyRequest): ProblemAnswer {
   const answer = renderProblem(ctx, error, request.id)
   request.problemCode = answer.code
@@ -177,14 +178,17 @@ function renderClientError(ctx: Context, errorCode: string): string {
   return `HTTP/1.1 ${status} ${code}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`
 }
 
-/** A connection that stands still: the bytes it had moved when that was first seen, and the checks since. */
+/**
+ * A connection that makes no progress: the bytes it had sent and received when first seen so, and the number of checks
+ * since.
+ */
 type Stall = { readonly taken: number; readonly received: number; looks: number }
 
 const looksMax = 6
 
 /**
- * Drops clients that leave an answer unread and go on sending. Node's own timeout drops those on whose connections
- * nothing moves for `limitMs`, but what a client sends counts as movement, even empty lines between two requests.
+ * Drops clients that leave an answer unread but keep sending. Node's own timeout drops a connection on which nothing
+ * moves for `limitMs`, but anything that a client sends counts as movement, even empty lines between requests.
  */
 function dropUnread(server: Server, limitMs: number): void {
   const stalls = new Map<Socket, Stall | null>()
@@ -203,14 +207,14 @@ function dropUnread(server: Server, limitMs: number): void {
   server.once('close', () => clearInterval(timer))
 }
 
-/** For an answer that may pause for longer than that. It ends only a connection whose client leaves something unread. */
+/** For an answer that may pause longer than the timeout. Only a connection with unread data is ended then. */
 export function letPause(response: ServerResponse): void {
   response.on('timeout', (socket: Socket) => {
     if (socket.writableLength > 0) socket.destroy()
   })
 }
 
-/** Null if nothing waits for the client. */
+/** Null if no data waits for the client. */
 function look(socket: Socket, before: Stall | null): Stall | null {
   if (socket.writableLength === 0) return null
   const taken = socket.bytesWritten - socket.writableLength

@@ -8,10 +8,10 @@ const retrySecondsMin = 2
 const retrySpreadSeconds = 6
 
 /**
- * Limits how many payments a process checks, claims and waits for at once. Without it a flood is claimed faster than it
- * can be settled: each further payment makes all others slower, until none is answered within the promised 25 seconds.
- * A request that repeats a claimed payment needs no place, and a payment that is refused keeps its place only while a node
- * is asked about it, so places cannot be used up without money.
+ * Limits how many payments a process checks, claims and waits for at once. Without a limit, a flood would be claimed
+ * faster than it can be settled, and each payment would slow down all others, until none is answered within the
+ * promised 25 seconds. A repeated request for a claimed payment needs no place. A refused payment keeps its place only
+ * while a node is asked about it, so nobody can use up places without money.
  */
 export type Places = {
   /** Takes a place. Throws a Problem if none is free. Returns the function that frees it, which works once. */
@@ -42,10 +42,10 @@ export function openPlaces(max: number): Places {
 }
 
 /**
- * Slows down senders of bad payments. Every refused payment costs us a simulation, and one that is refused after its
- * claim has also kept its checkout busy. The first few are free, because anyone can make a mistake; after that, each
- * failure doubles the wait before the next payment, per payer and per IP address. Nobody is locked out: a store's
- * buyers may share both.
+ * Slows down senders of bad payments. Every refused payment costs us a simulation. If it is refused after its claim, it
+ * has also kept its checkout busy. The first few are free, because anyone can make a mistake; after that, each failure
+ * doubles the wait before the next payment, per payer and per IP address. Nobody is locked out: a store's buyers may
+ * share both.
  */
 export type Budgets = {
   noteFailure(payer: string, address: string): void
@@ -62,7 +62,7 @@ const waitMsMin = 250
 
 const waitMsMax = 5_000
 
-/** Failures are forgotten at a rate of one per this interval. */
+/** One failure is forgotten per this interval. */
 const forgetMs = 60_000
 
 const entriesMax = 100_000

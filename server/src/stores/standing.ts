@@ -10,13 +10,13 @@ import { type Store, storeToEvent } from './store.ts'
 /**
  * Whether a store may create checkouts. This file decides it, and `requireStanding` is the only place that asks.
  *
- *   waiting  --approve--> approved     a stranger signed up for it, and an operator has to look at it first
- *   unproven --approve--> approved     the same, but it also becomes approved when it proves a wallet (prove.ts)
+ *   waiting  --approve--> approved     a stranger signed up for the store, and an operator has to approve it
+ *   unproven --approve--> approved     the same, but proving a wallet also approves it (prove.ts)
  *   any of these --suspend--> suspended --resume--> its state before
  *
- * A store that waits or is suspended creates no checkouts, and loses nothing else: those it has can be paid, read,
- * accepted and canceled, its events are delivered, and its members sign in. Each change raises the store's revision, so a
- * checkout that was drafted before is not written after it.
+ * A store that waits or is suspended can't create checkouts, and loses nothing else: its existing ones can be paid,
+ * read, accepted and canceled, its events are delivered, and its members sign in. Each change raises the store's
+ * revision, so a checkout that was drafted before it is not created after it.
  */
 export function requireStanding({ standing, suspendedReason }: Store): void {
   if (standing === 'approved') return
@@ -77,7 +77,7 @@ async function write(
   const isSuspended = standing === 'suspended'
   switch (decision.verb) {
     case 'approve':
-      // Not while it is suspended: the suspension had a reason, and resuming says that it is gone.
+      // Not while it is suspended: the suspension had a reason, which only resuming removes.
       return isSuspended || standing === 'approved' ? null : await set(tx, "admission = 'approved'", [id])
     case 'suspend':
       return isSuspended
@@ -88,7 +88,7 @@ async function write(
   }
 }
 
-/** A checkout drafted before this is refused by the new revision. */
+/** The new revision refuses checkouts that were drafted before. */
 async function set(tx: Transaction, change: string, values: readonly unknown[]): Promise<Store | null> {
   const [row] = await tx.query<Store>(
     `update stores s set ${change}, revision = revision + 1 where s.id = $1 returning ${storeColumns}`,

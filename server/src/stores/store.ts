@@ -34,7 +34,7 @@ export type Store = {
   readonly reportCurrency: string
   readonly standing: StoreStanding
   readonly suspendedReason: string | null
-  /** A stranger signed up for it and has not proven a wallet: its checkouts and fees have limits. */
+  /** A stranger signed up for it and it has not proven a wallet, so its checkouts and fees are limited. */
   readonly isLimited: boolean
   /** Increases with every change that a new checkout depends on. */
   readonly revision: number
@@ -50,17 +50,17 @@ export type Wallet = {
   readonly isCurrent: boolean
   /** It is or was current. */
   readonly isConfirmed: boolean
-  /** A change of it waits for an owner. */
+  /** A change to this wallet waits for an owner. */
   readonly isWaiting: boolean
-  /** This cell does not own it in the directory, so it may not be paid. */
+  /** This cell does not own the wallet in the directory, so it must not be paid here. */
   readonly isUnowned: boolean
-  /** Another cell owns it, which a restored database has forgotten. */
+  /** Another cell owns the wallet, but a restored database has forgotten that. */
   readonly isElsewhere: boolean
-  /** The networks (CAIP-2) on which it has the token account that it is paid to, if it needs one. */
+  /** The networks (CAIP-2) on which it has the token account it needs. Empty if it needs none. */
   readonly readyOn: readonly string[]
   readonly createdAt: Date
   readonly retiredAt: Date | null
-  /** When its holder proved by a signature that it belongs to this store. */
+  /** When a signature proved that its holder controls it for this store. */
   readonly provenAt: Date | null
   /** It is also paid outside this deployment. */
   readonly isSharedElsewhere: boolean
@@ -88,8 +88,8 @@ export function networksFor(ctx: Context, mode: Mode): Network[] {
 }
 
 /**
- * The wallet that is paid on a network. One that lacks the token account it needs cannot be paid, and one that another
- * cell owns must not be: both would count one transfer.
+ * The wallet that is paid on a network. A wallet without the token account it needs cannot be paid. A wallet that
+ * another cell owns must not be paid here, because both cells would count one transfer.
  */
 export function walletFor<One extends Pick<Wallet, 'family' | 'isElsewhere' | 'readyOn'>>(
   network: Network,
@@ -129,8 +129,8 @@ export function storeToWire(store: Store): WireStore {
 }
 
 /**
- * A store as its events show it. The log is kept for good, so it has an image's hash instead of the image. The hash
- * shows a receiver that the logo changed.
+ * A store as its events show it. The log is kept forever, so it contains the hash of an image instead of the image. A
+ * new hash shows a receiver that the logo changed.
  */
 export function storeToEvent(store: Store): WireStore {
   const { logoUrl } = store
@@ -158,7 +158,9 @@ export function walletToWire(ctx: Context, mode: Mode, wallet: Wallet): WireWall
   }
 }
 
-/** Whether the wallet still needs its holder's signature. The holder of a custodial wallet signs for many stores. */
+/**
+ * Whether the wallet still needs its holder's signature. A custodial wallet does not: its holder signs for many stores.
+ */
 export function needsProof({ isUnowned, custodialType }: Wallet): boolean {
   return isUnowned && custodialType === 'NON_CUSTODIAL'
 }

@@ -15,7 +15,7 @@ import { checkEmail, checkText, checkWebUrl, imageForm } from './check-text.ts'
 import { lockStore } from './rows.ts'
 import { type Store, storeToEvent } from './store.ts'
 
-/** A longer logoUrl cannot be a link; it must be a data URL. */
+/** A longer logoUrl can't be a link, so it must be a data URL. */
 const addressLengthMax = 2_048
 
 export async function updateStore(
@@ -74,8 +74,8 @@ const wrongCurrency = {
 }
 
 /**
- * The name stays as it was sent, because Intl calls some zones by older names. An offset such as +02:00 has no summer
- * time.
+ * The name is stored as it was sent, because Intl replaces some zones' names with older ones. An offset such as +02:00
+ * is refused, because it has no summer time.
  */
 function isTimeZone(text: string): boolean {
   if (!/^[A-Za-z]/.test(text)) return false
@@ -146,8 +146,8 @@ export async function confirmSetting(
 }
 
 /**
- * Sets who must approve a change of wallet. An operator may, or an owner with a touch, but no key: the setting guards
- * against keys. A waiting change keeps waiting, even if a key is enough from now on.
+ * Sets who must approve a change of wallet. An operator may set it, or an owner with a touch, but no API key, because
+ * it protects against stolen keys. A change that is already waiting keeps waiting, even if a key is enough from now on.
  */
 export async function setWalletChanges(
   ctx: Context,
@@ -167,7 +167,7 @@ export async function setWalletChanges(
   await appendEvent(tx, newEvent(ctx, storeId, actor, { type: 'store.updated', data }, now))
 }
 
-/** Whole tokens or hundredths, with room for more than any store takes in a day. */
+/** Whole tokens with at most two decimals, and more digits than a store takes in a day. */
 const limitForm = /^(0|[1-9]\d{0,8})(\.\d{1,2})?$/
 
 /** An owner sets how much each manager may refund within 24 hours. */

@@ -75,13 +75,13 @@ describe('a provider with which payments would not complete is named with what a
     [
       'no tags, told by errors',
       { refusedTags: ['safe', 'finalized'] },
-      /tag safe and finalized: by it, nothing ever becomes final/,
+      /tag safe and finalized, so it confirms nothing as final/,
       /for the tags safe and finalized/,
     ],
     [
       'no tags, told by null',
       { refusedTags: ['finalized'], tagRefusal: 'null' },
-      /tag finalized: by it/,
+      /tag finalized, so it confirms/,
       /for the tags/,
     ],
     [

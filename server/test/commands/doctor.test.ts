@@ -134,7 +134,7 @@ test('a node that cannot be reached is reported', async () => {
 
 test('a provider by which nothing becomes final, or that is no witness, is reported by name', async () => {
   for (const [policy, says] of [
-    [{ refusedTags: ['safe', 'finalized'] }, /tag safe and finalized: by it, nothing ever becomes final/],
+    [{ refusedTags: ['safe', 'finalized'] }, /tag safe and finalized, so it confirms nothing as final/],
     [{ headerLacks: ['logsBloom'] }, /headers lack logsBloom, so .* no witness/],
   ] as const) {
     const { url } = await openProvider(shop.chain.url, policy)

@@ -114,7 +114,7 @@ test('real money does not move without a question, or --yes where nobody can be 
 test('a deployment that doctor finds wrong is not paid', async () => {
   const poor = await openProvider(chain.url, { refusedTags: ['safe', 'finalized'] })
   const setting = `${id}_RPC_URLS`
-  const says = /nothing ever becomes final/
+  const says = /confirms nothing as final/
   const fix = /Replace it in BASE_SEPOLIA_RPC_URLS by a node that[\s\S]*Correct what is marked WRONG/
   await assertStops({ settings: { [setting]: `poor=${poor.url}` }, says, fix })
   await assertStops({

@@ -16,31 +16,31 @@ import { judge, readHeaders } from './witnesses.ts'
 
 /** How long blocks are kept below the finalized one, for queries about the recent past. */
 const keptSeconds = 10_000
-/** How many of the newest blocks say how fast they come. */
+/** How many of the newest blocks are used to measure the time between blocks. */
 const blocksMeasured = 3_000
-/** The same end is not asked about again sooner. */
+/** Finality is not read again sooner for the same end of the stored chain. */
 const sameEndMs = 1_000
 
-/** How often a look reads what need not be read each time. */
+/** How often a look repeats reads that are not needed every time. */
 export type Paces = {
   /** Finality, while something waits for it. */
   readonly finalityMs: number
-  /** Finality and nonces, while nothing does. */
+  /** Finality and account nonces, while nothing waits for them. */
   readonly quietMs: number
 }
 
 type Advanced = Paces & { readonly follower: rows.Follower; readonly tip: rows.StoredBlock }
 
 /**
- * Moves `safe` and `finalized` up to what was read and witnessed, or as far as one transaction should go. Before a block
- * becomes safe,
+ * Moves `safe` and `finalized` up to the blocks that were read and witnessed, or as far as one transaction should go. A
+ * block becomes safe only after these checks:
  *
- *   it is searched by enough providers, who find the same, at a time when it is safe or was deep enough in the chain
- *   it is read again if too few providers reported it, or if something was found in it and only one did
- *   enough providers have it in its place, if something was found in it
+ *   enough providers have searched it and found the same, at a time when it was safe or deep
+ *   it was read again, if too few providers had reported it, or if something was found in it and only one had
+ *   enough providers still have it in its place, if something was found in it
  *
- * So anything that the first reading missed is found before a decision depends on it. Returns whether there is more to
- * do at once.
+ * So anything that the first read missed is found before a decision depends on it. Returns whether there is more to do
+ * at once.
  */
 export async function advance(
   ctx: Context,
@@ -101,19 +101,19 @@ async function writeReached(
 type FinalityRead = Reached & {
   readonly end: number
   readonly at: number
-  /** Whether a step of the way to it is still to be gone. */
+  /** Whether the stored finality has not caught up with it yet. */
   isUnfinished: boolean
 }
 
-/** Each chain's finality as it was last read, in this process. */
+/** The finality of each chain as this process last read it. */
 const finalityReads = new WeakMap<Chain, FinalityRead>()
 
-/** Whether a step of the way to the finality that was read last is still to be gone. */
+/** Whether the stored finality has not caught up with the last read. */
 export function isAdvancing(chain: Chain): boolean {
   return finalityReads.get(chain)?.isUnfinished === true
 }
 
-/** Null if it was read a moment ago and there is nothing left to do about that, or if nothing waits for it. */
+/** Null if it was read a moment ago and everything about that is done, or if nothing waits for it. */
 async function lookAtFinality(
   ctx: Context,
   chain: Chain,
@@ -133,8 +133,8 @@ async function lookAtFinality(
 }
 
 /**
- * Searches what is safe and was searched only when it was new. Returns up to where enough providers have found the same
- * by now, and all that they found is stored.
+ * Searches again the blocks that are safe and were searched only while they were new. Returns the last block up to
+ * which enough providers have found the same, and everything they found is stored.
  */
 async function settle(
   ctx: Context,
@@ -163,8 +163,8 @@ async function settle(
 }
 
 /**
- * Looks once more whether blocks in which something was found are still in their places: since they were read, the chain
- * may have been reorganised between them and a block that was read together with them.
+ * Checks again whether the blocks in which something was found are still part of the chain. Since they were read, a
+ * reorganisation may have replaced them.
  */
 async function confirmFound(
   ctx: Context,
@@ -206,8 +206,8 @@ async function listFoundBetween(
 }
 
 /**
- * Blocks that must be read again, oldest first: those that fewer than `witnessesMin` providers told, and up to the
- * block that is about to become safe also those in which something was found and which only one told.
+ * The blocks that must be read again, oldest first: those reported by fewer than `witnessesMin` providers and, up to
+ * the block that is about to become safe, those with a finding that only one provider reported.
  */
 async function listUnwitnessed(
   db: Database,
@@ -223,7 +223,9 @@ async function listUnwitnessed(
   return found.map(rows.toBlock)
 }
 
-/** Deletes blocks that are much older than the newest one at or below this number, which stays. */
+/**
+ * Deletes old blocks. Keeps the newest one at or below this number, and those less than `keptSeconds` older than it.
+ */
 async function deleteOldBlocks(db: Database, network: string, number: number): Promise<void> {
   await db.query(
     `delete from blocks where network = $1 and number < $2 and block_time < (select b.block_time from blocks b
@@ -233,8 +235,8 @@ async function deleteOldBlocks(db: Database, network: string, number: number): P
 }
 
 /**
- * Keeps how fast blocks really come. That only says when to look and how far: no proof is shortened by it. Less than a
- * minute of blocks says little, because their times have no fractions of a second.
+ * Stores the measured time between blocks. It only decides when and how far to look; no proof depends on it. Less than
+ * a minute of blocks is not enough to measure, because block times are whole seconds.
  */
 async function measureBlockTime(db: Database, network: string): Promise<void> {
   await db.query(

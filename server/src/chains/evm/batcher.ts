@@ -114,7 +114,10 @@ export function readBatchCalldata(calldata: Hex): Packed[] | null {
   return data.length < limitBytes ? null : payments
 }
 
-/** The limit of each call and the token of each payment, if calldata has the batcher's form to the last byte; or null. */
+/**
+ * The gas limit of each call and the token of each payment; null unless the calldata has the batcher's form to the last
+ * byte.
+ */
 export function readBatchGroups(calldata: Hex): { gasPerCall: bigint; tokens: string[] } | null {
   const data = Buffer.from(calldata.slice(2), 'hex')
   if (data.length < limitBytes) return null

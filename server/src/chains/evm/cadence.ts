@@ -2,50 +2,50 @@ import type { Follower } from '../rows.ts'
 
 /**
  * When a chain is looked at: often while somebody may be paying, and rarely otherwise, because providers charge by the
- * call. All of it is time: how fast blocks come decides nothing, except where an idle look ends.
+ * call. These are times, not blocks, so a faster chain is not looked at more often.
  */
 export const cadence = {
   /** While somebody may be paying. */
   awakeMs: 2_000,
   /** While nobody is. What arrives then was sent without a page open, and may be seen later. */
   idleMs: 30_000,
-  /** A transaction is hardly in a block, and its block with the nodes, sooner after it was signed. */
+  /** A transaction rarely gets into a block, and that block to the nodes, sooner than this after it was signed. */
   landedMs: 350,
-  /** While a transaction is not mined, the rest between looks grows with its age, from this to that of `awakeMs`. */
+  /** While a transaction is not mined, the pause between looks grows with its age: from this to `awakeMs`. */
   sentMs: 250,
-  /** A provider that lacks a block, or its logs, is asked again after so long. */
+  /** The pause before asking again if a provider lacks a block or its logs. */
   againMs: 300,
-  /** An idle look ends at a block of this age, which no provider should lack. */
+  /** An idle look reads only up to blocks of this age, which every provider should have. */
   idleLagMs: 4_000,
-  /** Beyond this, nobody was watching: how long the head has not moved says nothing about the providers. */
+  /** After a longer pause between looks, an old head does not mean that a provider is late: nobody looked. */
   pauseMs: 5_000,
-  /** While something is to become final. */
+  /** While blocks wait to become final. */
   finalityMs: 20_000,
-  /** For what may be old while nothing happens. */
+  /** For reads that may be this old while nothing happens. */
   rarelyMs: 10 * 60_000,
 } as const
 
 export type Demand = {
-  /** Whether something is claimed, or somebody has looked at what can be paid. */
+  /** Whether something is claimed, or somebody has looked at a checkout that can be paid. */
   readonly isAwake: boolean
-  /** How long ago the youngest transaction was signed that is not mined; null if there is none. */
+  /** The age of the youngest transaction that is not mined; null if there is none. */
   readonly sentAgoMs: number | null
 }
 
 /** What a process remembers of its looks at a chain. */
 export type Watch = {
   lookedAt: number | null
-  /** Since when it has looked without a pause. */
+  /** The start of its present run of looks without a pause. */
   since: number
   /** Whether the last look left more to read. */
   isMore: boolean
-  /** The end of a range that could not be taken yet, because a provider lacked something of it. */
+  /** The last block of a range that could not be read yet, because a provider lacked part of it. */
   unmet: number | null
 }
 
 const watches = new WeakMap<object, Watch>()
 
-/** That of this process at a chain. */
+/** What this process remembers of a chain. */
 export function watchOf(chain: object): Watch {
   const watch = watches.get(chain) ?? openWatch()
   watches.set(chain, watch)
@@ -64,7 +64,7 @@ export function untilDue(
   now: number,
 ): number {
   if (isMore) return 0
-  // A clock that was set back must not make it wait any longer.
+  // If the clock was set back, look at once.
   const restedMs = lookedAt === null || lookedAt > now ? Number.POSITIVE_INFINITY : now - lookedAt
   if (unmet !== null) return cadence.againMs - restedMs
   const awakeMs = cadence.awakeMs - restedMs
@@ -78,13 +78,13 @@ export function untilDue(
 
 type Begun = {
   readonly follower: Follower
-  /** Up to where it reads, or up to the head if that is null. */
+  /** The block to read up to; null for the head. */
   readonly expected: number | null
 }
 
 /**
- * Begins a look. It takes the head to be no older than the process has watched: after a pause the head is old because
- * nobody looked, and no provider is late.
+ * Begins a look. The head's age counts only since this process began to look without a pause: before that, nobody
+ * looked, and no provider was late.
  */
 export function beginLook(watch: Watch, follower: Follower, { isAwake }: Demand, now: number): Begun {
   const { lookedAt, unmet } = watch
@@ -104,20 +104,20 @@ export function beginLook(watch: Watch, follower: Follower, { isAwake }: Demand,
   }
 }
 
-/** Ends a look: `true` if there may be more to read, or the end of a range that could not be taken. */
+/** Ends a look. The outcome is `true` if there may be more to read, or the end of a range that could not be read. */
 export function endLook(
   watch: Watch,
   outcome: boolean | { readonly unmet: number },
   expected: number | null,
 ): void {
   watch.isMore = outcome === true
-  // The same range once more: asked for the head again, the fastest provider is always ahead of the others.
+  // Reads the same range again. With a newer head, the fastest provider would always be ahead of the others.
   if (typeof outcome === 'object' && expected === null) watch.unmet = outcome.unmet
 }
 
 /**
- * Up to where an idle look reads, without asking for the head first: as many blocks on as the time allows for. Null if it
- * is not known how fast they come.
+ * The block up to which an idle look reads, estimated without asking for the head: the last one plus as many as should
+ * have come since. Null if the time between blocks is not known.
  */
 function expectEnd({ headNumber, headTime, blockTimeMs }: Follower, now: number): number | null {
   if (!headTime || !blockTimeMs) return null

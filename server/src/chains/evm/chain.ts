@@ -30,7 +30,7 @@ export type Block = {
   readonly baseFee: bigint
 }
 
-/** A block as a provider reported it, with what proves or disproves it. */
+/** A block as a provider reported it, with the header that proves or disproves it. */
 export type ToldBlock = Block & { readonly header: RawHeader }
 
 /** A log as a node returns it, with its index as a number. */
@@ -61,7 +61,7 @@ export function openChain(
 
 const blockReads = new Set(['eth_blockNumber', 'eth_getBlockByNumber', 'eth_getBlockByHash', 'eth_getLogs'])
 
-/** Blocks tell by their hashes whose they are, and so does state that is asked for by a block's hash. */
+/** A block's hash shows which chain it is from. So does state that was asked for by a block's hash. */
 function tells({ method, params }: RpcCall): boolean {
   const at = params.at(-1)
   return blockReads.has(method) || (typeof at === 'object' && at !== null && 'blockHash' in at)
@@ -69,7 +69,7 @@ function tells({ method, params }: RpcCall): boolean {
 
 type BlockAnswer = (RawHeader & { readonly timestamp: Hex; readonly baseFeePerGas?: Hex }) | null
 
-/** Null if the node has no such block, or answered something that is none. */
+/** Null if the node has no such block, or answered something that is not a block. */
 function toBlock(raw: BlockAnswer): ToldBlock | null {
   if (![raw?.hash, raw?.parentHash, raw?.number, raw?.timestamp].every(isHex) || !raw) return null
   return {
@@ -98,20 +98,20 @@ export function logsCall(chain: Chain, blockHash: Hex, topics: readonly Hex[]): 
   return { method: 'eth_getLogs', params: [{ blockHash, address, topics: [topics] }] }
 }
 
-/** The newest block, from the provider whose turn it is. Null if it has none. */
+/** The newest block, from the provider whose turn it is. Null if it has no block. */
 export async function readHead(chain: Chain, turn: number): Promise<ToldBlock | null> {
   const [outcome] = await chain.rpc.batch([blockCall('latest')], turn)
   return blockIn(outcome)
 }
 
-/** A provider that answers with an error does not have the block. */
+/** The block in an answer. A provider that answers with an error does not have it. */
 export function blockIn(outcome: RpcOutcome | undefined): ToldBlock | null {
   return !outcome || 'error' in outcome ? null : toBlock(outcome.result as BlockAnswer)
 }
 
 type RawLog = { address: Hex; topics: Hex[]; data: Hex; blockHash: Hex; transactionHash: Hex; logIndex: Hex }
 
-/** In order within the block. */
+/** Sorted by their place in the block. */
 export function toLogs(raw: readonly RawLog[]): ChainLog[] {
   return raw
     .map((log) => ({
@@ -133,17 +133,20 @@ const codeSizes =
   '60213803806021 5f39 5f 5b 8181 1015 601d57 8051 3b 8152 602001 600a56 5b 50 5f f3'.replaceAll(' ', '')
 
 /**
- * Whether each address has code, in one call. Enough providers must agree: without code a foreign signature is refused,
- * and with code a signature is shown to nodes before it is sent.
+ * Whether each address has code, in one call. Enough providers must agree: if an address has no code, a signature by
+ * another account is refused; if it has code, the signature is shown to nodes before it is sent.
  */
 export async function readHasCode(chain: Chain, addresses: readonly Hex[]): Promise<boolean[]> {
   return await readSizes(chain, addresses, (size) => size !== 0n)
 }
 
-/** An account that has delegated itself (EIP-7702) has 0xef0100 and an address as its code. Its owner may end that. */
+/**
+ * An account that has delegated itself (EIP-7702) has 23 bytes of code: 0xef0100 and an address. Its owner may end
+ * that.
+ */
 const delegationBytes = 23n
 
-/** Whether each address has code that it will always have: unlike that of an account that has delegated itself. */
+/** Whether each address has code that it can't lose. An account that has delegated itself can. */
 export async function readIsContract(chain: Chain, addresses: readonly Hex[]): Promise<boolean[]> {
   return await readSizes(chain, addresses, (size) => size !== 0n && size !== delegationBytes)
 }

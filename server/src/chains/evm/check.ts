@@ -8,10 +8,10 @@ const domainSeparatorCall: Hex = '0x3644e515'
 const decimalsCall: Hex = '0x313ce567'
 
 /**
- * Checks a chain against networks.ts: every token has the EIP-712 domain that payers will sign and the decimals that we
- * price with, and Multicall3 and, on a live network, our batcher are deployed. Returns what differs and what to do about
- * it. With a wrong domain, every payment would fail in the token after it was claimed; with wrong decimals, a dollar
- * would be asked for as a million, or as nothing.
+ * Checks a chain against networks.ts: every token has the EIP-712 domain that payers sign and the decimals that prices
+ * use; Multicall3 and, on a live network, our batcher are deployed. Returns the differences, and how to fix each one.
+ * With a wrong domain, every claimed payment would fail in the token. With wrong decimals, a dollar would be charged as
+ * a million, or as nothing.
  */
 export async function checkChain(chain: Chain): Promise<{ says: string; fix: string }[]> {
   const { id, name, mode, assets } = chain.network
@@ -36,7 +36,7 @@ export async function checkChain(chain: Chain): Promise<{ says: string; fix: str
   }
   if ((await chain.rpc.call<Hex>('eth_getCode', [multicall, 'latest'])) === '0x')
     differences.push({ says: `Multicall3 is not deployed at ${multicall} on ${name}.`, fix: useRealNodes })
-  // Through Multicall3, one payment can use up the gas of the others. Elsewhere that is put up with.
+  // Through Multicall3, one payment can use up the gas of the others. Test networks may use it all the same.
   if (mode === 'live' && !(await readHasBatcher(chain)))
     differences.push({
       says: `The batcher is not deployed at ${batcher} on ${name}.`,

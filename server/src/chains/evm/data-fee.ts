@@ -6,8 +6,8 @@ const dataFeeCall = '0xf1c7a58b'
 const operatorFeeCall = '0x275aedd2'
 
 /**
- * The most that a transaction of this size and gas costs on top of its gas: for its data on the layer below, and for the
- * operator. Zero on networks that charge for gas alone.
+ * The most that a transaction of this size and gas costs beyond its gas: the fee for its data on the layer below, and
+ * the operator's fee. Zero on networks that charge for gas alone.
  */
 export async function readDataFee(
   { network, rpc }: Chain,
@@ -21,9 +21,9 @@ export async function readDataFee(
   })
   const told = await rpc.askAll([ask(dataFeeCall, BigInt(bytes)), ask(operatorFeeCall, gas)])
   const fees = told.flatMap(({ outcomes }) => sumIn(outcomes) ?? []).toSorted((a, b) => (a < b ? 1 : -1))
-  // As much as enough providers say; they may be a block apart.
+  // The highest fee that enough providers reach; they may be a block apart.
   const fee = fees[network.witnessesMin - 1] ?? fees.at(-1)
-  // A fee that is not known must not count as none.
+  // An unknown fee must not count as none.
   if (fee === undefined) throw new Error('the network’s GasPriceOracle does not answer; see networks.ts')
   return fee
 }

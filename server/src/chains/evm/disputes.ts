@@ -4,12 +4,12 @@ import * as rows from '../rows.ts'
 import type { Chain } from './chain.ts'
 import type { Lie } from './witnesses.ts'
 
-/** Providers that differ above `safe` for longer than this are not waiting out a reorganisation. */
+/** If providers differ above `safe` for longer than this, the reason is not an ordinary reorganisation. */
 const forkSeconds = 10
 
 /**
- * Puts providers that were caught lying aside, and tells the operator: once per reading, because one that lies about a
- * block often lies about all of them, and payers wait meanwhile.
+ * Stops asking providers that were caught lying for a while, and warns the operator. Each provider is logged once per
+ * read: one that lies about a block often lies about all of them, and payers wait meanwhile.
  */
 export async function noteLies(ctx: Context, chain: Chain, lies: readonly Lie[]): Promise<void> {
   for (const { provider, what } of new Map(lies.map((lie) => [lie.provider, lie])).values()) {
@@ -28,8 +28,8 @@ type Disagreement =
   | { readonly kind: 'disputed'; readonly what: string }
 
 /**
- * Records that providers contradict each other and nothing proves which one lies. Until they agree, no block is taken
- * and no payment is claimed.
+ * Records that providers contradict each other and nothing proves which one lies. Until they agree, no block is
+ * accepted and no payment is claimed.
  */
 export async function noteDispute(
   ctx: Context,
@@ -58,7 +58,7 @@ export async function noteAgreement(ctx: Context, chain: Chain, { dispute }: row
     ctx.log.info({ network: chain.network.id }, 'the nodes agree again')
 }
 
-/** Records that a provider was caught lying; counts start again after a quiet day. */
+/** Records that a provider was caught lying. The count starts again after a day without a lie. */
 async function noteFault(db: Database, network: string, provider: string, fault: string): Promise<void> {
   await db.query(
     `insert into node_faults as f (network, provider, fault, faults, last_at) values ($1, $2, $3, 1, clock())

@@ -5,11 +5,11 @@ import { blockCall, blockIn, type Chain } from './chain.ts'
 import type { AccountNonce } from './listener.ts'
 
 /**
- * How far the chain is safe and finalized, as far as enough providers say so. Nodes without such a block yet answer
- * null, which reads as block 0.
+ * The safe and the finalized block, as far as enough providers report them. A node that has no such block yet answers
+ * null, which counts as block 0.
  */
 export async function readFinality(chain: Chain): Promise<{ safe: number; finalized: number }> {
-  // Only from a provider that shows in the same answer that it is on our chain: another one may be further ahead.
+  // Each answer must show that its provider is on our chain: a provider on another chain may report a higher block.
   const told = await chain.rpc.askAll([blockCall('safe'), blockCall('finalized')], undefined, true)
   const reached = (place: number) => {
     const numbers = told.map(({ outcomes }) => blockIn(outcomes[place])?.number ?? 0)
@@ -19,8 +19,8 @@ export async function readFinality(chain: Chain): Promise<{ safe: number; finali
 }
 
 /**
- * Account nonces after a block: how many transactions of each account have been mined by then; or with those that are
- * pending. An account about which providers differ is left out.
+ * The nonce of each account after a block, which is the number of its mined transactions; or with pending ones.
+ * Accounts about which providers differ are left out.
  */
 export async function readAgreedNonces(
   { rpc, network }: Chain,
@@ -38,8 +38,8 @@ export async function readAgreedNonces(
 }
 
 /**
- * The nonce that each account uses next, with what is pending. Not every provider has a pending block: one that refuses to
- * tell counts with what is mined.
+ * The nonce that each account uses next, pending transactions included. Not every provider has a pending block: for one
+ * that does not answer, the mined ones count.
  */
 export async function readNextNonces(
   { rpc, network }: Chain,
@@ -79,7 +79,7 @@ function agreeOnNonces(
 }
 
 /**
- * What an account can pay for: as much as enough providers say it has. If fewer answer, the least that any of them says.
+ * The balance that an account can rely on: the highest that enough providers reach. If fewer answer, the lowest answer.
  */
 export async function readFunds({ rpc, network }: Chain, account: string): Promise<bigint> {
   const told = await rpc.callAll<Hex>('eth_getBalance', [account, 'latest'])

@@ -2,14 +2,17 @@ import { isMost } from '../agree.ts'
 import type { Hex } from '../hex.ts'
 import type { Chain } from './chain.ts'
 
-/** How far back the search looks first. It goes twice as far until it is below the use, however fast blocks come. */
+/**
+ * How far back the search looks first, in blocks. The distance doubles until the nonce is still unused there, however
+ * fast blocks come.
+ */
 const blocksBack = 64
 
 type Found = { readonly hash: Hex; readonly from: Hex; readonly nonce: Hex }
 
 /**
- * The transaction that used an account's nonce, if enough providers have it. Null if it is not found: one provider is asked
- * where to look, and it may hide it.
+ * The transaction that used an account's nonce, if enough providers have it. Null if it is not found: only one provider
+ * is asked where to look, and it may hide the transaction.
  */
 export async function findUse({ rpc, network }: Chain, address: Hex, nonce: number): Promise<Hex | null> {
   const hex = (number: number): Hex => `0x${number.toString(16)}`
@@ -32,7 +35,7 @@ export async function findUse({ rpc, network }: Chain, address: Hex, nonce: numb
     hex(by),
     true,
   ])
-  // One provider's answer must not break the lane: others may have no such transaction.
+  // An invalid answer from one provider must not stop the lane: the others may have no such transaction.
   const isUse = (found: Found | null) =>
     String(found?.from).toLowerCase() === address && Number.parseInt(String(found?.nonce), 16) === nonce
   const hash = Array.isArray(block?.transactions) ? block.transactions.find(isUse)?.hash : null

@@ -14,16 +14,17 @@ import { type Believed, takeBlock } from './take.ts'
 import { giveUpUntold, turnBack } from './turn-back.ts'
 
 /**
- * Follows one chain by ranges of blocks. A look searches everything above the block that was read last, up to the head,
- * for what concerns us. Blocks in which something is found are read in full and stored, and so is the header of the
- * range's end: stored blocks have gaps, and what is in a gap concerns nobody here. If the block that was read last is no
- * longer part of the chain, the chain was reorganised: the follower steps back to the last common block, reports what was
- * orphaned, and reads on from there. After downtime, the missing ranges are read like any others, in order.
+ * Follows one chain by ranges of blocks. Each poll, called a look, searches the blocks after the one that was read
+ * last, up to the head, for logs that concern us. Blocks in which something is found are read in full and stored, and
+ * so is the header of the range's last block. Stored blocks therefore have gaps. A gap has been searched and contains
+ * nothing that concerns us. If the block that was read last is no longer part of the chain, the chain was reorganised:
+ * the follower steps back to the last common block, reports the orphaned ones, and reads on from there. After downtime,
+ * the missing ranges are read like any others, in order.
  *
- * Everything is asked of all providers at once. A block that enough of them report alike is witnessed, and so is a range
- * in which enough of them find the same. If the others are silent, or lag for longer than a moment, what fewer have
- * reported is taken too, but what is in it may complete little (see credits), and it becomes `safe` only once it is
- * witnessed. While providers contradict each other, nothing is taken.
+ * Every question goes to all providers at once. A block is witnessed if enough of them report the same one, and a range
+ * is if enough of them find the same in it. If the others are silent, or late for more than a moment, blocks from fewer
+ * providers are stored too. Money in those may complete little (see credits), and they become `safe` only once they are
+ * witnessed. While providers contradict each other, nothing is stored.
  *
  * Two rules keep a search from missing a payment:
  *
@@ -36,19 +37,22 @@ import { giveUpUntold, turnBack } from './turn-back.ts'
  *                  the chain is `settled`, and nothing becomes safe, or is proven dead, above that.
  *
  * Each block is one transaction: its row, and whatever the listener derives from its logs. So after a crash the rest of
- * the range is read again. One process leads; if two should ever believe they do, the row lock makes them take turns, and
- * the second finds its block already there.
+ * the range is read again. One process leads; if two should ever believe they do, the row lock makes them take turns,
+ * and the second finds its block already there.
  */
 const leaseSeconds = 10
-/** How much later than a block is due we wait for providers that do not have it yet before we go on without them. */
+/** How long after the next block is due we wait for providers that lack it, before we go on without them. */
 const lagSeconds = 3
-/** After this time a node that has a block has its logs too. What is deep has passed it. */
+/** Below this age, a node may have a block but not its logs. */
 const settleSecondsMax = 5
-/** Where too few providers report what is finalized, reading starts this far below the head: over half an hour. */
+/** If too few providers report a finalized block, reading starts this far below the head: more than half an hour. */
 const firstSeconds = 2_000
-/** So long it is one provider's turn to be asked for the head. Looks come at other intervals, so that nobody has every turn. */
+/**
+ * The provider that is asked for the head changes after this time. Looks come at irregular intervals, so no provider
+ * gets all of them.
+ */
 export const turnMs = 1_300
-/** While nothing is in flight, nonces and finality are read only every so often. */
+/** How often nonces and finality are read while nothing is in flight. */
 const quietSeconds = 16
 
 /** Looks at the chain at once. True if there may be more to read. Null if another process leads. */
@@ -62,7 +66,7 @@ export async function followOnce(
   return follower ? (await follow(ctx, chain, { follower, ...atOnce }, listener)) === true : null
 }
 
-/** Looks at the chain if it is time to. Returns in how many milliseconds that is next. Null if another process leads. */
+/** Looks at the chain if it is time to. Returns the milliseconds until the next look. Null if another process leads. */
 export async function followNext(
   ctx: Context,
   chain: Chain,
@@ -83,10 +87,10 @@ export async function followNext(
   return untilDue(watch, after ?? follower, demand, ctx.now().getTime())
 }
 
-/** What a look is to do. */
+/** The task of one look. */
 type Asked = Paces & {
   readonly follower: rows.Follower
-  /** Up to where it reads, or up to the head if that is null. */
+  /** The block to read up to; null for the head. */
   readonly expected: number | null
 }
 
@@ -98,7 +102,7 @@ function pacesFor({ network }: Chain, { isAwake }: Demand): Paces {
   return { finalityMs: cadence.finalityMs, quietMs: isAwake ? quietSeconds * 1_000 : cadence.rarelyMs }
 }
 
-/** True if there may be more to read. `unmet` is the end of a range that could not be taken yet. */
+/** True if there may be more to read. `unmet` is the end of a range that could not be read yet. */
 async function follow(
   ctx: Context,
   chain: Chain,
@@ -108,7 +112,7 @@ async function follow(
   const network = chain.network.caip2
   const stored = await rows.readTip(ctx.db, network)
   const isExpected = stored !== null && expected !== null && expected > stored.number
-  // A provider that hides new blocks hides them only when it is asked first.
+  // A provider that hides new blocks can do so only while it is the one asked for the head.
   const told = isExpected ? null : await readHead(chain, Math.floor(ctx.now().getTime() / turnMs))
   const head = isExpected ? { number: expected, hash: null } : told
   if (!head) return false
@@ -137,10 +141,10 @@ async function follow(
 }
 
 /**
- * Reads the first block. Nothing before the head of now can be ours, but the first block is one that is never given up
- * (see turn-back), so it must be one that the chain no longer replaces: one that is final, or old. Null if that cannot be
- * done yet, or if the node that reported the head is behind what is finalized: it may still be syncing, and everything
- * since then would be read first.
+ * Reads the first block. Nothing before the present head can concern us. But the first block is never given up (see
+ * turn-back), so it must be one that the chain no longer replaces: a final or an old one. Null if that can't be done
+ * yet, or if the node that reported the head is behind the finalized block: it may still be syncing, and we would read
+ * everything since then first.
  */
 async function begin(
   ctx: Context,
@@ -151,7 +155,7 @@ async function begin(
 ): Promise<rows.StoredBlock | null> {
   const { finalized } = await readFinality(chain)
   if (head.number < finalized) return null
-  // How fast blocks come is a guess: the block's own time says whether that was far enough.
+  // The time between blocks is a guess, so the block's own time decides whether it is old enough.
   for (let back = Math.ceil((firstSeconds * 1_000) / chain.network.blockTimeMs); ; back *= 2) {
     const first = Math.max(head.number - back, finalized)
     const hash = first === head.number ? head.hash : null
@@ -175,13 +179,13 @@ async function begin(
   }
 }
 
-/** Whether two times are in the same period between looks at what is not in flight. */
+/** Whether two times are in the same period. Reads that nothing waits for happen once per period. */
 function isSamePeriod(one: Date | null, other: Date, periodMs: number): boolean {
   const periodOf = (time: Date) => Math.floor(time.getTime() / periodMs)
   return one !== null && periodOf(one) === periodOf(other)
 }
 
-/** Whether so few have told this that we still wait for the others. */
+/** Whether enough providers have reported this, or waiting for the others is no use. */
 function isToldEnough(
   chain: Chain,
   follower: rows.Follower,
@@ -192,7 +196,7 @@ function isToldEnough(
 
 /** Whether the next block should have come long ago. */
 function isOverdue({ network }: Chain, { headAgeSeconds, blockTimeMs }: rows.Follower): boolean {
-  // Measured, it may only be later.
+  // The measured time only makes us wait longer.
   const dueSeconds = Math.max(network.blockTimeMs, blockTimeMs ?? 0) / 1_000
   return (headAgeSeconds ?? lagSeconds) > dueSeconds + lagSeconds
 }
@@ -200,23 +204,23 @@ function isOverdue({ network }: Chain, { headAgeSeconds, blockTimeMs }: rows.Fol
 type Look = Paces & {
   readonly follower: rows.Follower
   readonly tip: rows.StoredBlock
-  /** The newest block that is read, if there are not too many before it. */
+  /** The block to read up to, unless there are too many before it. */
   readonly head: { readonly number: number }
 }
 
-/** What a look has read above the tip, lowest first. */
+/** The result of reading the blocks above the tip, lowest first. */
 type LookRead = {
   readonly concerns: Concerns
   readonly blocks: readonly (Believed & { readonly isFound: boolean })[]
-  /** Whether it was read up to its end. */
+  /** Whether the range was read to its end. */
   readonly isWhole: boolean
   /** Whether enough providers have found the same in it, and nothing below it is unsearched. */
   readonly isSettled: boolean
-  /** At its end; none if it ends below the head. */
+  /** Those after the end; none if it is below the head. */
   readonly nonces: readonly AccountNonce[]
 }
 
-/** Reads the range above the tip. `turned`: the chain was reorganised. Null if nothing can be taken yet. */
+/** Reads the range above the tip. `turned` means that the chain was reorganised. Null if nothing can be stored yet. */
 async function readLook(
   ctx: Context,
   chain: Chain,
@@ -241,7 +245,7 @@ async function readLook(
   if (!isToldEnough(chain, follower, { toldBy, isAwaited: verdict.isAwaited })) return null
 
   const stored = await rows.listBlocksBetween(ctx.db, network, { above: range.above, upTo: tip.number })
-  // Only at the head: many nodes keep no older state, and while catching up, older nonces would be outdated at once.
+  // Only at the head: many nodes keep no older state, and while we catch up, older nonces would be outdated at once.
   const isHead = range.end === head.number
   const [contents, nonces] = await Promise.all([
     readContents(ctx, chain, telling, { tip, stored, concerns }),
@@ -265,7 +269,10 @@ async function readLook(
   }
 }
 
-/** From what is not settled yet, but no more than half of what one look searches, up to the head. */
+/**
+ * Begins at the first block that is not settled, but at most half a look's blocks below the tip, and ends at the head
+ * at most.
+ */
 function chooseRange({ follower, tip, head }: Look): Range {
   const above = Math.max(
     Math.min(follower.settledNumber, tip.number),
@@ -299,7 +306,9 @@ async function takeLinked(
   return { blocks, isCut: false }
 }
 
-/** Takes what was read. Null if that has to be read again, because another process was faster or somebody new can be paid. */
+/**
+ * Stores what was read. Null if it must be read again, because another process was faster or a new address can be paid.
+ */
 async function takeLook(
   ctx: Context,
   chain: Chain,
@@ -333,7 +342,7 @@ async function readNonces(
   end: ToldBlock,
   listener: Listener,
 ): Promise<AccountNonce[]> {
-  // After a reorganisation, nonces may have gone back.
+  // A reorganisation may have lowered nonces, so all of them are read again.
   const isComplete = !isSamePeriod(follower.headTime, end.time, quietMs) || tip.number < follower.headNumber
   return await readAgreedNonces(chain, await listener.accounts(isComplete), end.number)
 }

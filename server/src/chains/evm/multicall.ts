@@ -2,15 +2,16 @@ import type { Hex } from '../hex.ts'
 import { RpcUnavailableError } from '../rpc.ts'
 
 /**
- * Many calls in one, through Multicall3's aggregate3. Each may fail alone. Every payment is checked this way several
- * times, so both directions are written by hand: a general ABI library takes twenty times as long.
+ * Many calls in one, through Multicall3's aggregate3. Each may fail without the others. Every payment is checked
+ * through it several times, so encoding and decoding are written by hand: a general ABI library takes twenty times as
+ * long.
  */
 export const multicall: Hex = '0xca11bde05977b3631167028862be2a173976ca11'
 
 export type Call = { readonly target: string; readonly callData: Hex }
 export type CallResult = { readonly success: boolean; readonly returnData: Hex }
 
-/** Generous for a simulation, and below what common nodes allow. */
+/** Generous for a simulation, and below the limit of common nodes. */
 export const readGas = '0x2625a00'
 
 /** Parameters for many reads in one eth_call, at a block tag or, by hash, at exactly one block. */
@@ -28,9 +29,9 @@ const wordBytes = 32
 const wordDigits = 2 * wordBytes
 
 /**
- * An array of tuples with a dynamic member: its length, the place of each tuple counted from behind the length, and the
- * tuples. Each is target, allowFailure, the place of its calldata, and the calldata: its length, and bytes filled up to
- * whole words.
+ * An array of tuples with a dynamic member: its length, the offset of each tuple counted from after the length, and the
+ * tuples. A tuple is target, allowFailure, the offset of its calldata, and the calldata: its length, and its bytes
+ * padded to whole words.
  */
 export function aggregateCalldata(calls: readonly Call[]): Hex {
   const places: string[] = []
@@ -52,12 +53,12 @@ export function aggregateCalldata(calls: readonly Call[]): Hex {
   return `0x${selector}${word(wordBytes)}${word(calls.length)}${places.join('')}${tuples.join('')}`
 }
 
-/** Reads what aggregateCalldata wrote, if writing it again gives the same bytes. Null if it cannot be that. */
+/** Reads what aggregateCalldata wrote. Null unless writing it again gives the same bytes. */
 export function readAggregateCalldata(data: Hex): readonly Call[] | null {
   const hex = data.slice(2 + selector.length)
   const numberAt = (offset: number) => {
     const digits = hex.slice(2 * offset, 2 * offset + wordDigits)
-    // Lengths and places fit into 6 digits: a transaction is smaller than that.
+    // Lengths and offsets fit into 6 digits, because no transaction is larger.
     return /^0{58}[0-9a-f]{6}$/.test(digits) ? Number.parseInt(digits, 16) : Number.NaN
   }
   if (!data.startsWith(`0x${selector}`)) return null
@@ -76,11 +77,14 @@ export function readAggregateCalldata(data: Hex): readonly Call[] | null {
   return calls
 }
 
-/** Reads (bool success, bytes returnData)[]. A node may answer anything: an answer that does not fit its own length is refused. */
+/**
+ * Reads (bool success, bytes returnData)[]. A node may answer anything, so an answer that does not fit its own lengths
+ * is refused.
+ */
 export function decodeAggregate(data: Hex): readonly CallResult[] {
   if (!isWords.test(data)) throw notMulticall()
   const hex = data.slice(2).toLowerCase()
-  /** The number at a byte offset, where it is a place or a length within the answer. */
+  /** The offset or length at this byte, checked to be within the answer. */
   const numberAt = (offset: number): number => {
     const digits = hex.slice(2 * offset, 2 * offset + wordDigits)
     const number = digits.length === wordDigits ? Number.parseInt(digits, 16) : Number.NaN

@@ -6,16 +6,16 @@ import { decodeTransfer, transferCalldata } from './eip3009.ts'
 import { aggregateCalldata, multicall, readAggregateCalldata } from './multicall.ts'
 
 /**
- * All that a settler's key ever signs, no matter which process asks. Each is decoded completely, so that no byte is left
- * unexplained. None carries value.
+ * Every form that a settler's key signs, no matter which process asks. A transaction is decoded completely, so that no
+ * byte is left unexplained. None carries value.
  *
  *   one payment   a known token, transferWithAuthorization
  *   a batch       our batcher, or Multicall3's aggregate3, with such payments of known tokens only
- *   a fill        to the settler itself, with nothing in it: frees a nonce
+ *   a fill        an empty transaction to the settler itself: uses up a nonce
  *   a deployment  of our batcher, through the deterministic deployer
  *
- * The signed authorizations decide where tokens go, so what is left to steal is gas. It is limited by the number of
- * payments, and in sum per transaction and per day.
+ * The payers' signatures decide where tokens go, so only gas is left to steal. It is limited by the number of payments,
+ * per transaction and per day.
  */
 export type Unsigned = {
   readonly to: string
@@ -34,14 +34,14 @@ const fillGasMax = 21_000n
 const deployGasMax = 200_000n
 
 /**
- * The most that an empty transaction may pay for freeing a nonce, which everything behind it waits for: ten times what a
- * payment may pay, for 21,000 gas.
+ * The highest fee for an empty transaction that uses up a nonce, because everything behind that nonce waits for it: ten
+ * times a payment's fee, for 21,000 gas.
  */
 export function fillFeeMax(network: EvmNetwork): bigint {
   return network.maxFeePerGas * 10n
 }
 
-/** Why this must not be signed with this account's key, or null. If it may, its cost is counted. */
+/** The reason why this account's key must not sign this, or null. If it may, the cost is counted. */
 export function findRefusal(
   network: EvmNetwork,
   self: string,
@@ -59,7 +59,7 @@ export function findRefusal(
   if (maxFeePerGas < 0n || maxFeePerGas > feeMax) return `fee ${maxFeePerGas} is above the limit of ${feeMax}`
   if (maxPriorityFeePerGas < 0n || maxPriorityFeePerGas > maxFeePerGas)
     return `tip ${maxPriorityFeePerGas} is above the fee`
-  // What test networks charge is worth nothing.
+  // Fees on test networks cost nothing.
   if (network.mode !== 'live') return null
   const units = gas * maxFeePerGas
   if (limits.etherPerTransaction !== null && units > limits.etherPerTransaction)
@@ -90,8 +90,8 @@ function readCall(network: EvmNetwork, to: string, data: Hex): Allowed {
 }
 
 /**
- * The tokens of a batch for the batcher, one for each payment; null if it is not a batch. Every byte of that form is a
- * field of a payment, so there is nothing to write again.
+ * The tokens of a batch for the batcher, one for each payment; null if it is not a batch. Every byte of that form
+ * belongs to a field, so it need not be written again to compare.
  */
 function readBatch(data: Hex): string[] | null {
   const groups = readBatchGroups(data)
@@ -117,7 +117,7 @@ function isTransfer(data: Hex): boolean {
   return isSame === true
 }
 
-/** The writers assert that everything fits; here that only means that it is not one of ours. */
+/** The writers assert that everything fits. Here a failed assertion only means that the calldata is not ours. */
 function attempt<Result>(read: () => Result): Result | null {
   try {
     return read()

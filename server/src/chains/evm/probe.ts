@@ -11,13 +11,13 @@ import { searchCalls } from './search.ts'
 /**
  * Probes the nodes of an EVM chain, each by itself:
  *
- *   calls per request       all that are made often at once; if that is refused, each method by itself
- *   blocks per question     the logs of as many blocks as one look searches
- *   logs by block hash      needed: a block counts only with its logs
- *   safe and finalized      needed: without them nothing becomes final
- *   the header's hash       needed: a header that does not hash to its name proves nothing
- *   state at a block hash   needed for as long as it takes to prove a payment dead
- *   pending                 not needed, only told
+ *   calls per request       the most frequent calls together; if that is refused, each method alone
+ *   blocks per request      the logs of as many blocks as one look searches
+ *   logs by block hash      required: a block counts only with its logs
+ *   safe and finalized      required: without them nothing becomes final
+ *   the header's hash       required: a header that does not hash to the block's hash proves nothing
+ *   state at a block hash   required for as long as it takes to prove a payment dead
+ *   pending                 not required, only reported
  */
 export async function probeChain(
   network: EvmNetwork,
@@ -62,7 +62,7 @@ const nobody = '0x0000000000000000000000000000000000000001'
 const decimalsCall = '0x313ce567'
 /** No log has this topic. */
 const nothing = `0x${'00'.repeat(31)}01`
-/** A sequencer may publish its blocks this late; one that is never finalized at all is later than that. */
+/** A sequencer may publish its blocks this late. If finality lags further, it does not work at all. */
 const finalityHoursMax = 13
 
 function probeFinality(head: ToldBlock, { outcomes }: ProviderAnswer): Ability {
@@ -74,7 +74,7 @@ function probeFinality(head: ToldBlock, { outcomes }: ProviderAnswer): Ability {
       facts: [],
       troubles: [
         {
-          says: `has no block for the tag ${without.join(' and ')}: by it, nothing ever becomes final`,
+          says: `has no block for the tag ${without.join(' and ')}, so it confirms nothing as final`,
           wanted,
         },
       ],
@@ -84,7 +84,7 @@ function probeFinality(head: ToldBlock, { outcomes }: ProviderAnswer): Ability {
   return {
     facts: [behind.map(({ tag, seconds }) => `${tag} after ${seconds} s`).join(', ')],
     troubles: late.map(({ tag, seconds }) => ({
-      says: `its ${tag} block is ${Math.floor(seconds / 3_600)} hours behind its newest: by it, nothing becomes final`,
+      says: `its ${tag} block is ${Math.floor(seconds / 3_600)} hours behind its newest, so it confirms nothing as final`,
       wanted: 'that also follows the layer below',
     })),
   }
@@ -101,7 +101,7 @@ function probeHeader({ header }: ToldBlock): Ability {
       lacking.length > 0
         ? { says: `its headers lack ${lacking.join(', ')}, ${cannot}`, wanted }
         : {
-            says: `its headers do not hash to their names, ${cannot}`,
+            says: `its headers do not hash to the blocks’ hashes, ${cannot}`,
             wanted: `${wanted}; if all do the same, a fork has added a field: upgrade Farthing`,
           },
     ],
@@ -129,7 +129,7 @@ async function probeLogs(chain: Chain, head: ToldBlock): Promise<Ability> {
   return { facts: [], troubles }
 }
 
-/** Blocks below the newest, far enough apart to say how deep a node's state is with few questions. */
+/** Blocks below the newest: far enough apart to find out with few calls how deep a node's state goes. */
 const depths = [1, 16, 128, 256, 2_048, 16_384]
 
 async function probeState(chain: Chain, head: ToldBlock, asset: string): Promise<Ability> {
@@ -154,7 +154,7 @@ async function probeState(chain: Chain, head: ToldBlock, asset: string): Promise
     facts: [],
     troubles: [
       {
-        says: `has state of the last ${kept?.seconds ?? 0} s only, so payments that never happened are not given up`,
+        says: `has state of the last ${kept?.seconds ?? 0} s only, so payments that never happened can’t be proven dead`,
         wanted: `that answers eth_call at a block’s hash for more than ${negativeSeconds} s`,
       },
     ],

@@ -7,16 +7,19 @@ import { type Concerns, type Hits, hitsIn, searchCalls } from './search.ts'
 import { type Account, type BlockVerdict, inOrder, judge } from './witnesses.ts'
 
 /**
- * Reads a range of blocks from every provider: which blocks in it may concern us, the header of its end, and whether the
- * block that was read last is still part of the chain. One request each.
+ * Reads a range of blocks from every provider: which blocks in it may concern us, the header of its last block, and
+ * whether the block that was read before it is still part of the chain. Each provider gets one request.
  *
- * Within the request, the block that was read last is asked for after everything else. If the chain is reorganised in
- * between, either the answer to that shows it, or the end is from before it and the next range will show it.
+ * The last call in the request asks for the block that was read before. If the chain is reorganised during the request,
+ * either that answer shows it, or the next range will.
  */
 export type Range = {
   /** The block that was read last. */
   readonly tip: StoredBlock
-  /** Blocks above this number are searched: some below the tip again, because a node may have been late with their logs. */
+  /**
+   * The search begins after this block. It covers some blocks below the tip again, because a node may have been late
+   * with their logs.
+   */
   readonly above: number
   readonly end: number
 }
@@ -31,13 +34,13 @@ export type RangeAccount = {
 
 export type RangeVerdict = {
   readonly end: BlockVerdict
-  /** Null if the end itself names the tip as its parent, so that nobody was asked. */
+  /** Null if the end names the tip as its parent, because then nobody was asked. */
   readonly tip: BlockVerdict | null
   /** Whether the chain no longer has the block that was read last. */
   readonly isTurned: boolean
-  /** The accounts of those who have the end and the tip that are believed, and have searched. */
+  /** The accounts that count: their providers have searched, and have the end and the tip that are believed. */
   readonly telling: readonly RangeAccount[]
-  /** Whether other providers answered, and may tell the same in a moment. */
+  /** Whether other providers answered and may report the same in a moment. */
   readonly isAwaited: boolean
 }
 
@@ -71,8 +74,8 @@ export async function readRange(chain: Chain, range: Range, concerns: Concerns):
 }
 
 /**
- * Searches blocks that every provider has had for long enough not to miss anything in them. Returns who has found what,
- * and how far.
+ * Searches again blocks that every provider has had long enough to have all their logs. Returns each provider's
+ * findings, and the last block searched.
  */
 export async function searchAgain(
   chain: Chain,
@@ -81,7 +84,7 @@ export async function searchAgain(
 ): Promise<{ readonly telling: readonly RangeAccount[]; readonly searchedUpTo: number }> {
   const range = { above, upTo: Math.min(upTo, above + blocksPerLook) }
   const calls = searchCalls(chain, concerns, range)
-  // Nobody can be paid.
+  // There are no addresses to search for.
   const told =
     calls.length === 0
       ? chain.rpc.providers.map((provider) => ({ provider, outcomes: [] }))
@@ -101,8 +104,8 @@ export async function searchAgain(
 }
 
 /**
- * How many blocks one look searches at most. A provider that takes fewer at once is asked in parts (see endpoint.ts): this
- * many are 100 questions where ten are allowed.
+ * The most blocks that one look searches. A provider with a lower limit is asked in parts (see endpoint.ts): at ten
+ * blocks per request, this many take 100 requests.
  */
 export const blocksPerLook = 1_000
 
@@ -134,7 +137,7 @@ function judgeRange(accounts: readonly RangeAccount[], range: Range, witnessesMi
   }
 }
 
-/** The hash of the block below the range, or of the end's parent if there is none between, as it is believed. */
+/** The believed hash of the tip: as reported, or the end's parent if there is no block in between. */
 function hashBelow(end: BlockVerdict, tip: BlockVerdict | null): Hex | null {
   if (tip) return tip.kind === 'believed' ? tip.block.hash : null
   return end.kind === 'believed' ? end.block.parentHash : null
@@ -144,14 +147,14 @@ function toHeader(provider: string, block: ToldBlock | null): Account {
   return { provider, block, logs: [] }
 }
 
-/** Blocks that not all of them have found, or not under the same hash. */
+/** The blocks that some of them have not found, or not with the same hash. */
 function listDiffering(told: readonly Pick<RangeAccount, 'hits'>[]): number[] {
   return listFound(told).flatMap(({ number, hash }) =>
     told.every(({ hits }) => hits?.get(number) === hash) ? [] : number,
   )
 }
 
-/** Blocks that any of them has found, in order, each with the hash that the first one gave. */
+/** The blocks that any of them has found, in order, each with the first hash reported for it. */
 export function listFound(
   told: readonly Pick<RangeAccount, 'hits'>[],
 ): { readonly number: number; readonly hash: Hex }[] {

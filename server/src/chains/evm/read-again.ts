@@ -8,7 +8,7 @@ import type { Listener } from './listener.ts'
 import { readVerdicts } from './read-blocks.ts'
 import { takeMissed } from './take.ts'
 
-/** Where a provider says that something is. */
+/** A block in which a provider reports something. */
 export type BlockPlace = { readonly number: number; readonly hash: Hex }
 
 /** Reads stored blocks again from every provider. Returns the numbers of those that are still not witnessed. */
@@ -25,7 +25,7 @@ export async function readAgain(
   for (const [i, stored] of blocks.entries()) {
     const verdict = read[i]
     if (verdict?.kind === 'disputed') await noteDispute(ctx, chain, follower, verdict)
-    // Another block in its place is a reorganisation, which the next look at the head finds.
+    // Another block in its place means a reorganisation, which the next look at the head finds.
     if (verdict?.kind !== 'believed' || verdict.block.hash !== stored.hash) {
       lacking.push(stored.number)
       continue
@@ -45,8 +45,8 @@ export async function readAgain(
 }
 
 /**
- * Reads blocks below the tip that are not stored, in which a provider says that something is. Returns the numbers of
- * those that could not be taken.
+ * Reads blocks below the tip that are not stored, although a provider reports a finding in them. Returns the numbers of
+ * those that could not be stored.
  */
 async function readMissed(
   ctx: Context,
@@ -67,10 +67,10 @@ async function readMissed(
   return lacking
 }
 
-/** More places than this are never read at once: providers name them. */
+/** At most this many are read at once, because a provider can name any number. */
 const placesMax = 8
 
-/** Reads blocks of the chain once more, from every provider, to find what was missed in them. */
+/** Reads these blocks again, from every provider, to find what was missed in them. */
 export async function readBlocksAgain(
   ctx: Context,
   chain: Chain,
@@ -91,7 +91,7 @@ export async function readBlocksAgain(
   await readMissed(ctx, chain, { follower, tip }, missed, listener)
 }
 
-/** Those of these blocks that are part of the chain and are stored, oldest first. */
+/** Those of these blocks that are stored and part of the chain, oldest first. */
 async function readBlocksByHash(
   db: Database,
   network: string,

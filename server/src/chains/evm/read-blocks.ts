@@ -3,12 +3,15 @@ import type { Chain } from './chain.ts'
 import { noteLies } from './disputes.ts'
 import { type BlockVerdict, judge, readAccounts, type WantedBlock } from './witnesses.ts'
 
-/** Blocks per request: how many at most, how many at first, and with how many logs together. */
+/** Blocks per request, at most and at first, and the number of logs that a request should not exceed. */
 const blocksPerRead = 20
 const blocksPerFirstRead = 5
 const logsPerRead = 10_000
 
-/** Reads blocks from every provider, decides what to believe of each, and puts those aside that were caught lying. */
+/**
+ * Reads blocks from every provider, decides what to believe of each, and stops asking those that were caught lying for
+ * a while.
+ */
 export async function readVerdicts(
   ctx: Context,
   chain: Chain,
@@ -28,7 +31,7 @@ export async function readVerdicts(
   return verdicts
 }
 
-/** How many blocks of each chain are read at a time, in this process, after how full the last ones were. */
+/** How many blocks of each chain this process reads at a time, adapted to how many logs the last ones had. */
 const paces = new WeakMap<Chain, number>()
 
 export function paceOf(chain: Chain): number {

@@ -33,8 +33,9 @@ type TransferCall = {
 }
 
 /**
- * The transfers by authorization in a transaction, in every form that a lane sends or ever sent: one call to a token,
- * Multicall3, the batcher. The chain keeps old calls for ever, so no form may be removed. Empty if it is none of them.
+ * The transfers by authorization in a transaction, in every form that lanes send or ever sent: a call to a token, to
+ * Multicall3, or to the batcher. Old calls stay on the chain forever, so no form may be removed. Empty if it is in none
+ * of these forms.
  */
 export function readCalls({ to, data }: { readonly to: Hex; readonly data: Hex }): TransferCall[] {
   if (to === batcher)

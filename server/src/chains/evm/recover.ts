@@ -78,7 +78,7 @@ export function signDigest(
 ): { readonly r: Hex; readonly s: Hex; readonly yParity: 0 | 1 } {
   assert.equal(digest.length, 32)
   const { compact, yParity } = sign(digest, privateKey, curve)
-  // 2 and 3 mean an r above the order, which has never been seen.
+  // 2 and 3 mean an r above the curve's order, which nobody has ever seen.
   assert(yParity === 0 || yParity === 1)
   const text = Buffer.from(compact).toString('hex')
   return { r: `0x${text.slice(0, 64)}`, s: `0x${text.slice(64)}`, yParity }
@@ -88,7 +88,7 @@ function sign(digest: Uint8Array, privateKey: Uint8Array, curve: Curve): ReturnT
   try {
     return curve.sign(digest, privateKey)
   } catch {
-    // Without the cause: a library's message may contain the key.
+    // Without the cause, because a library's message may contain the key.
     throw new Error('The private key is not valid.')
   }
 }

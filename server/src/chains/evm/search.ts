@@ -5,19 +5,19 @@ import { topics } from './eip3009.ts'
 
 /**
  * Which logs of our tokens may concern us: transfers to one of `recipients`, and nonces used or canceled by one of
- * `authorizers`. Null stands for everybody: there are too many to name.
+ * `authorizers`. Null stands for all addresses, because there are too many to name.
  */
 export type Concerns = {
   readonly recipients: ReadonlySet<Hex> | null
   readonly authorizers: ReadonlySet<Hex> | null
 }
 
-/** More addresses than this are not named in one call: common nodes take about a thousand. */
+/** The most addresses named in one call. Common nodes accept about a thousand. */
 export const concernsMax = 500
 
 /**
- * Whether everybody who can be paid by `later` was searched for. A nonce that is claimed by then and was not before was
- * spent, if it was, before it was claimed.
+ * Whether the search included every address that can be paid by `later`. Nonces claimed in between need no new search:
+ * if one was spent in these blocks, it was spent before it was claimed.
  */
 export function covers(earlier: Concerns, later: Concerns): boolean {
   if (earlier.recipients === null) return true
@@ -32,10 +32,10 @@ export function isConcerned(
   return authorizers === null || authorizers.has(addressIn(first))
 }
 
-/** Blocks in which a search has found something, with the hashes that it gave. */
+/** The blocks in which a search has found something, with the hashes that the provider reported. */
 export type Hits = ReadonlyMap<number, Hex>
 
-/** Calls that find the blocks above one number and up to another in which something concerns us. */
+/** Calls that find the blocks with logs that concern us, after one number and up to another. */
 export function searchCalls(
   chain: Chain,
   concerns: Concerns,
@@ -54,7 +54,7 @@ export function searchCalls(
   }))
 }
 
-/** An empty list would match every address: where nobody is named, nothing is asked. */
+/** An empty list would match every address, so without addresses there is no call. */
 function filtersOf({ recipients, authorizers }: Concerns): (Hex[] | Hex | null)[][] {
   const { transfer, authorizationUsed, authorizationCanceled } = topics
   const spent = [authorizationUsed, authorizationCanceled]
@@ -67,7 +67,7 @@ function filtersOf({ recipients, authorizers }: Concerns): (Hex[] | Hex | null)[
   return filters
 }
 
-/** What a provider answered to these calls. Null if it left one unanswered, or answered something else than logs of the range. */
+/** A provider's findings. Null if it left a call unanswered, or answered with logs from outside the range. */
 export function hitsIn(
   outcomes: readonly (RpcOutcome | undefined)[],
   { above, upTo }: { readonly above: number; readonly upTo: number },

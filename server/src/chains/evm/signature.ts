@@ -1,16 +1,16 @@
 import type { Hex } from '../hex.ts'
 
 /**
- * Signatures as they are presented, for payments, refunds and proofs of wallets. All of them are read here, so that one
- * signature has one form wherever it is judged, stored, compared and sent.
+ * All signatures of payments, refunds and proofs of wallets are read here, so that a signature has the same form
+ * wherever it is judged, stored, compared and sent.
  *
- * Smart wallets may wrap theirs by ERC-6492, and some do so even if they are deployed:
+ * Smart wallets may wrap a signature by ERC-6492, and some do so even if they are deployed:
  *
  *   abi.encode(address factory, bytes calldata, bytes signature), followed by 32 magic bytes
  *
- * The wrapper is taken off once and dropped. The caller chooses it and no wallet has signed it, so its factory is never
- * called, and neither factory nor calldata are stored or shown to a node. The signature inside is judged as if it had
- * come without a wrapper.
+ * The wrapper is removed once and dropped. The sender chose it and no wallet signed it, so its factory is never called,
+ * and neither factory nor calldata are stored or shown to a node. The signature inside is judged as if it had come
+ * without a wrapper.
  */
 export type ReadSignature = {
   /** In lower case, without a wrapper. */
@@ -20,8 +20,8 @@ export type ReadSignature = {
 }
 
 /**
- * The longest signature that is read, its wrapper included: what fits into a payment's header. A wrapped signature by
- * a passkey has about 1,100 bytes, and 60 owners of a Safe sign with 3,900.
+ * The longest signature that is read, its wrapper included, so that it fits into a payment's header. A wrapped
+ * signature by a passkey has about 1,100 bytes, and 60 owners of a Safe sign with 3,900.
  */
 const signatureBytesMax = 4_096
 const keySignatureBytesMax = 65
@@ -31,7 +31,7 @@ const addressPaddingBytes = 12
 const headBytes = 3 * wordBytes
 const magic = Buffer.from('6492'.repeat(wordBytes / 2), 'hex')
 
-/** The signature, or what is wrong with it, to be read after its name: "must be …". */
+/** The signature, or what is wrong with it, as the end of a sentence: "must be …". */
 export function readSignature(presented: unknown): ReadSignature | { readonly refusal: string } {
   if (typeof presented !== 'string' || presented.length > 2 + 2 * signatureBytesMax)
     return { refusal: `must be hexadecimal, with at most ${signatureBytesMax} bytes` }
@@ -52,8 +52,8 @@ function isWrapped(bytes: Buffer): boolean {
 }
 
 /**
- * The signature in a wrapper; null if a single byte differs from what `abi.encode` writes. viem's decoder also takes
- * offsets that overlap, padding that is not zero, and bytes that belong to nothing, and throws on the rest.
+ * The signature in a wrapper; null if a single byte differs from what `abi.encode` writes. viem's decoder accepts
+ * overlapping offsets, padding that is not zero, and extra bytes, and throws on anything else.
  */
 function unwrap(wrapper: Buffer): Buffer | null {
   const calldata = readBytes(wrapper, headBytes)
@@ -76,7 +76,7 @@ function readBytes(from: Buffer, at: number): { readonly bytes: Buffer; readonly
   return { bytes: from.subarray(start, start + length), end }
 }
 
-/** A word that holds a length or an offset; null if it is not there, or larger than any of them. */
+/** A word that holds a length or an offset; null if it is missing, or too large to be either. */
 function readLength(from: Buffer, at: number): number | null {
   const last = at + wordBytes - 4
   if (at + wordBytes > from.length || !isZero(from.subarray(at, last))) return null

@@ -14,16 +14,16 @@ const abi = [
     outputs: [{ type: 'bytes4' }],
   },
 ] as const
-/** What a contract wallet returns for a good signature (ERC-1271), padded to a word. */
+/** The answer of a contract wallet to a valid signature (ERC-1271), padded to a word. */
 const good = `0x1626ba7e${'0'.repeat(56)}`
-/** Enough for wallets with many signers or passkeys, and a limit to what a wallet's code can cost a node. */
+/** Enough for wallets with many signers or passkeys, and a limit on the work that a wallet's code can cause a node. */
 const gas = `0x${(5_000_000).toString(16)}`
 
 /**
- * Whether a wallet signed this text with `personal_sign` (EIP-191). A contract wallet is asked itself (ERC-1271), on
- * every chain: the same address may hold another contract, with another owner, elsewhere. So each chain that has code
- * there must agree. On each chain `witnessesMin` nodes must answer, and all that answer must agree. `undeployed`: it is
- * the signature of a smart wallet, and no chain has code there.
+ * Whether a wallet signed this text with `personal_sign` (EIP-191). A contract wallet judges its signature itself
+ * (ERC-1271). Another chain may have another contract at its address, with another owner, so every chain that has code
+ * there must agree. On each chain `witnessesMin` nodes must answer, and all that answer must agree. `undeployed`: the
+ * signature is a smart wallet's, and no chain has code at the address.
  */
 export async function judgeText(
   chains: readonly Chain[],

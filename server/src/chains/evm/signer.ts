@@ -8,7 +8,7 @@ import { recoverSigner, signDigest } from './recover.ts'
 
 /**
  * A settler's account. It pays gas and cannot redirect money: the signed transfers fix recipient and amount. Its key is
- * in this process, or in another one that is asked for every signature. Both follow the same policy, and give the same
+ * in this process, or in `signer`, which is asked for every signature. Both follow the same policy, and give the same
  * bytes for the same transaction.
  */
 export type Signer = {
@@ -19,7 +19,7 @@ export type Signer = {
   readonly isAway: () => boolean
 }
 
-/** The chain that a transaction is for. */
+/** The chain of a transaction. */
 type On = { readonly network: EvmNetwork; readonly chainId: number }
 
 type SignedTransaction = { readonly hash: Hex; readonly bytes: Hex }
@@ -29,7 +29,10 @@ export function makeKey(): string {
   return generatePrivateKey()
 }
 
-/** With the key in this process. `answer` serves another process, with what `openRemoteSigner` there sends. */
+/**
+ * With the key in this process. `answer` serves another process: it takes the question that `openRemoteSigner` sends
+ * from there.
+ */
 export function openSigner(privateKey: Hex, guard: Guard = unlimited) {
   const address = privateKeyToAccount(privateKey).address.toLowerCase() as Hex
   const secret = Buffer.from(privateKey.slice(2), 'hex')
@@ -52,7 +55,10 @@ export function openSigner(privateKey: Hex, guard: Guard = unlimited) {
   } as const satisfies Signer & { answer: unknown }
 }
 
-/** With the key in another process. Its answer is checked: bytes that no node takes would block their nonce. */
+/**
+ * With the key in another process. Its signature is checked, because a transaction that no node accepts would block its
+ * nonce.
+ */
 export function openRemoteSigner(address: Hex, ask: Ask, isAway: () => boolean): Signer {
   return {
     family: 'EVM',
@@ -102,7 +108,7 @@ function chainIdOf({ caip2 }: EvmNetwork): number {
   return Number.parseInt(caip2.slice('eip155:'.length), 10)
 }
 
-/** A transaction as `openRemoteSigner` sends it, with nothing more; null if it is not one. */
+/** A transaction exactly as `openRemoteSigner` sends it; null if anything differs. */
 function readAsked(asked: unknown): Unsigned | null {
   const { to, data, nonce, gas, maxFeePerGas, maxPriorityFeePerGas, ...more } = (asked ?? {}) as Record<
     string,

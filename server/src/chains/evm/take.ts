@@ -7,26 +7,29 @@ import type { AccountNonce, Listener } from './listener.ts'
 import { type Concerns, covers } from './search.ts'
 import type { BlockVerdict } from './witnesses.ts'
 
-/** Writes blocks into the stored chain, each together with what the listener derives from it. */
+/** Stores blocks, each in one transaction with the rows that the listener derives from it. */
 export type Believed = Extract<BlockVerdict, { kind: 'believed' }>
 
 export type Taking = {
-  /** The block that it follows in the stored chain: everything between them was searched. Null for the first one. */
+  /** The stored block before it: everything in between was searched. Null for the first block. */
   readonly after: rows.StoredBlock | null
-  /** What was searched for in between. */
+  /** The addresses that were searched for in between. */
   readonly concerns: Concerns
-  /** Whether it was read because something was found in it, and not only as the end of a range. */
+  /** Whether something was found in it. Otherwise it is only the end of a range. */
   readonly isFound: boolean
-  /** What is at least this old was searched late enough by enough providers; null if that has not changed. */
+  /**
+   * Enough providers have searched everything up to this time, late enough to miss nothing; null if that has not
+   * changed.
+   */
   readonly settledUpTo: Date | null
-  /** Whether the chain is known to go on. */
+  /** Whether the chain is known to have newer blocks. */
   readonly isBehind: boolean
   readonly nonces: readonly AccountNonce[]
 }
 
 /**
- * Adds a block to the end of the stored chain. False if another process was faster, or if somebody can be paid by now who
- * could not when the blocks before it were searched.
+ * Adds a block to the end of the stored chain. False if another process was faster, or if an address can be paid now
+ * that was not searched for in the blocks before.
  */
 export async function takeBlock(
   ctx: Context,
@@ -55,8 +58,8 @@ export async function takeBlock(
 }
 
 /**
- * Adds a block between stored ones, in which something was found that an earlier search had missed. False if the chain
- * no longer has the tip under which it was found.
+ * Adds a block between stored ones, because an earlier search had missed something in it. False if the chain no longer
+ * has the tip under which it was found.
  */
 export async function takeMissed(
   ctx: Context,
@@ -77,7 +80,7 @@ export async function takeMissed(
   return isTaken
 }
 
-/** Whether this number is between stored blocks of the chain that ends at the tip, or went on from there. */
+/** Whether this block is missing between stored blocks of the chain that contains this tip. */
 async function isGap(
   tx: Transaction,
   network: string,
@@ -127,7 +130,7 @@ async function settleUpTo(tx: Transaction, network: string, time: Date): Promise
   )
 }
 
-/** Records up to where enough providers have searched alike, late enough not to miss anything. */
+/** Records the last block up to which enough providers have found the same, late enough to miss nothing. */
 export async function writeSettled(tx: Transaction, network: string, number: number): Promise<void> {
   await tx.query('update followers set settled_number = greatest(settled_number, $2) where network = $1', [
     network,

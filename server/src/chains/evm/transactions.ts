@@ -6,9 +6,9 @@ import { topics } from './eip3009.ts'
 import type { BlockPlace } from './read-again.ts'
 
 /**
- * What providers tell about transactions. Where money depends on it, a fact is one that `witnessesMin` of them tell alike,
- * and most of those who answer; what fewer tell says at most where to look. Code outside of `chains/` asks only through
- * here, or for blocks and their logs through `witnesses.ts`.
+ * What providers report about transactions. Where money depends on a fact, `witnessesMin` of them and most of those
+ * that answer must report the same; reports of fewer only say where to look. Code outside of `chains/` asks only
+ * through this file, or through `witnesses.ts` for blocks and their logs.
  */
 export type SentTransaction = {
   readonly from: Hex
@@ -18,7 +18,7 @@ export type SentTransaction = {
   readonly input: Hex
 }
 
-/** Who sent each of these transactions, and what is in them. Those that too few providers tell alike are left out. */
+/** Sender and content of each transaction. Those on which too few providers agree are left out. */
 export async function readTransactions(
   chain: Chain,
   hashes: readonly string[],
@@ -45,7 +45,7 @@ function readSent(raw: unknown, hash: string): Fact<SentTransaction> | null {
   return { fact, key: [fact.from, fact.nonce, fact.to, fact.input].join() }
 }
 
-/** What the receipts of mined transactions say, by hash; left out are those about which too few providers agree. */
+/** What the receipts of mined transactions say, by hash. Those on which too few providers agree are left out. */
 export async function readReceipts<Said>(
   chain: Chain,
   hashes: readonly string[],
@@ -61,7 +61,7 @@ export async function readReceipts<Said>(
 
 type Fact<Said> = { readonly fact: Said; readonly key: string }
 
-/** Asks every provider about each transaction, and keeps what enough of them tell alike. */
+/** Asks every provider about each transaction, and keeps the facts that enough of them report alike. */
 async function readAgreed<Said>(
   { rpc, network: { witnessesMin } }: Chain,
   method: string,
@@ -94,12 +94,12 @@ async function readAgreed<Said>(
 }
 
 export type Inclusion = {
-  /** The blocks that any provider names: where to look. */
+  /** The blocks that any provider names, which says only where to look. */
   readonly named: readonly BlockPlace[]
   readonly numbers: readonly number[]
-  /** The one that enough of them name. */
+  /** The block that enough of them name. */
   readonly number: number | null
-  /** Whether enough of them say that it is in no block, and none names one. */
+  /** Whether enough of them say that it is in no block, and none names a block. */
   readonly isAbsent: boolean
 }
 

@@ -12,10 +12,10 @@ import { judge, readHeaders } from './witnesses.ts'
 const stepBack = 32
 
 /**
- * Steps back to the last block that the chain still has. A safe block is given up only if enough providers have another
- * in its place; above that, one provider is enough if no other contradicts it. The lowest stored block is never
- * given up: reading continues from what is left, so that no block is skipped. `from` is a stored block that was seen to be
- * replaced, if it is not the newest.
+ * Steps back to the last stored block that the chain still has. A safe block is given up only if enough providers have
+ * another in its place. Above that, one provider is enough if no other contradicts it. The lowest stored block is never
+ * given up: reading continues from it, so no block is skipped. `from` is the number of a stored block that was found
+ * replaced, if that is not the newest one.
  */
 export async function turnBack(
   ctx: Context,
@@ -48,14 +48,14 @@ export async function turnBack(
       if (verdict.block.hash === block.hash)
         return isReplaced ? await giveUpAbove(ctx, chain, tip, block.number, listener) : false
       if (block.number <= follower.safeNumber && verdict.toldBy.length < witnessesMin) {
-        const what = `block ${block.number}, which is safe and which one provider alone has replaced`
+        const what = `block ${block.number}, which is safe but which one provider has replaced`
         await noteDispute(ctx, chain, follower, { kind: 'disputed', what })
         return false
       }
       isReplaced = true
     }
     if (stored.length < stepBack) {
-      const what = `every block from ${lowest.number} on: this is another chain than the one that was read`
+      const what = `every block from ${lowest.number} on: this is not the chain that was read before`
       await noteDispute(ctx, chain, follower, { kind: 'disputed', what })
       return false
     }
@@ -64,8 +64,9 @@ export async function turnBack(
 }
 
 /**
- * Gives up blocks at the end that too few providers reported and that none has any more: one had made them up, or they
- * were replaced. While a provider has the last one, or all of them are behind what enough reported, nothing is given up.
+ * Gives up the newest blocks if too few providers reported them and none has them any more: one provider had made them
+ * up, or they were replaced. Nothing is given up while a provider has the last one, or if enough providers had reported
+ * it.
  */
 export async function giveUpUntold(
   ctx: Context,

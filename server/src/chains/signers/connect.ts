@@ -3,7 +3,7 @@ import { connect as connectSocket, type Socket } from 'node:net'
 import { type Answer, openLines, readAnswer } from './protocol.ts'
 import { type Ask, SignerAwayError, SignRefusedError } from './signing.ts'
 
-/** The connection of one process to `signer`. It is opened again, by itself, whenever it breaks. */
+/** The connection of one process to `signer`. It reconnects by itself. */
 export type SignerClient = {
   readonly ask: Ask
   /** The accounts whose keys the signer holds. Waits for the connection. */
@@ -32,7 +32,7 @@ export function connectToSigner(path: string, answerTimeoutMs = answerMs): Signe
       leave(mistake)
       return
     }
-    // A connection that no question waits for must not keep a command running.
+    // A connection that nothing waits for must not keep a command running.
     const fresh = connectSocket(path).unref()
     socket = fresh
     const cut = openLines()
@@ -57,13 +57,13 @@ export function connectToSigner(path: string, answerTimeoutMs = answerMs): Signe
   function receive(line: string): void {
     const answer = readAnswer(line)
     if (!answer) throw new Error('it answers with something that is not its protocol')
-    // An answer without an id ends the connection: those that wait for others are told then.
+    // An answer without an id ends the connection, and everything that waits on it is rejected.
     if (answer.id === null)
       throw new Error(`it refuses the connection: ${'refusal' in answer && answer.refusal}`)
     waiting.get(answer.id)?.resolve(answer)
   }
 
-  /** Forgets the connection, and rejects every question that waits for an answer. */
+  /** Drops the connection, and rejects every question that waits for an answer. */
   function leave(why: string): void {
     reason = why
     if (isOpen) opened = Promise.withResolvers()
@@ -83,7 +83,7 @@ export function connectToSigner(path: string, answerTimeoutMs = answerMs): Signe
     const id = ++last
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     const giveUp = () => waiting.has(id) && mine.destroy(new Error(`no answer within ${answerTimeoutMs} ms`))
-    // If this process was paused, the answer may be there already: it is read before `giveUp` runs.
+    // After a pause of this process the answer may already be there. It is read before `giveUp` runs.
     const late = setTimeout(() => setImmediate(giveUp), answerTimeoutMs)
     waiting.set(id, { resolve, reject })
     try {
@@ -106,7 +106,7 @@ export function connectToSigner(path: string, answerTimeoutMs = answerMs): Signe
     },
     async list() {
       const late = Promise.withResolvers<never>()
-      // A socket on this machine is there at once, or not at all.
+      // A local socket connects at once or not at all.
       const timer = setTimeout(() => late.reject(away()), answerTimeoutMs / 4)
       await Promise.race([opened.promise, late.promise]).finally(() => clearTimeout(timer))
       const answer = await request({ list: true })
@@ -121,7 +121,7 @@ export function connectToSigner(path: string, answerTimeoutMs = answerMs): Signe
   }
 }
 
-/** Why this socket must not be trusted, or null. Any process that can write to it could ask for signatures too. */
+/** Why this socket must not be trusted, or null. Any process that can write to it could also ask for signatures. */
 function findMistake(path: string): string | null {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (!found) return 'there is no such socket'

@@ -13,12 +13,12 @@ export type Holder = {
   answer(network: Network, asked: unknown): Promise<string>
 }
 
-/** Each `work` has one; the rest is for `doctor` and operators. */
+/** Each `work` has one connection. The rest are for `doctor` and operators. */
 const connectionsMax = 64
 
 /**
- * Answers questions at a socket that only its own user, or with mode 660 its group, can reach. Returns a function that
- * stops it.
+ * Answers questions at a socket that only its own user can reach, or also its group with mode 660. Returns a function
+ * that stops it.
  */
 export async function listenForQuestions(options: {
   readonly path: string
@@ -34,13 +34,13 @@ export async function listenForQuestions(options: {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
     converse(options, socket).catch((error) => {
-      // The other side went away, or the connection broke. A process that still needs the answer asks again.
+      // The client went away, or the connection broke. A process that still needs the answer asks again.
       options.log.debug({ err: error }, 'a connection to the signer ended')
       socket.destroy()
     })
   })
   server.maxConnections = connectionsMax
-  // No other user can connect in the moment before the mode is set.
+  // Until the mode is set, this keeps other users from connecting.
   const umask = process.umask(0o177)
   try {
     server.listen(path)
@@ -58,7 +58,10 @@ export async function listenForQuestions(options: {
   }
 }
 
-/** Removes the socket of a process that was killed. Refuses to take the place of one that runs, or of another file. */
+/**
+ * Removes the socket of a process that was killed. Refuses to replace the socket of a running signer, or another kind
+ * of file.
+ */
 async function removeStale(path: string): Promise<void> {
   const found = await lstat(path).catch(() => null)
   if (!found) return
@@ -78,7 +81,7 @@ type Judge = Pick<Parameters<typeof listenForQuestions>[0], 'holders' | 'network
 async function converse(judge: Judge, socket: Socket): Promise<void> {
   const cut = openLines()
   const say = async (answer: Answer) => {
-    // A client that does not read its answers gets no more of them.
+    // If a client does not read its answers, it gets no more of them.
     if (!socket.write(`${JSON.stringify(answer)}\n`)) await once(socket, 'drain')
   }
   for await (const chunk of socket) {
@@ -98,7 +101,10 @@ async function converse(judge: Judge, socket: Socket): Promise<void> {
 }
 
 async function refuseLine({ log }: Judge, socket: Socket, refusal: string): Promise<void> {
-  log.warn({ reason: refusal }, 'a client of the signer sent something else than a question; it was cut off')
+  log.warn(
+    { reason: refusal },
+    'a client of the signer sent something that is not a question, and was disconnected',
+  )
   socket.end(`${JSON.stringify({ id: null, refusal } satisfies Answer)}\n`)
 }
 

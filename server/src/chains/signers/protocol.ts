@@ -2,16 +2,16 @@
  * How `work` asks `signer` for signatures, over a Unix socket: one JSON object per line, in both directions.
  *
  *   {"id":1,"list":true}
- *     → {"id":1,"addresses":["0x…","…"]}                 whose keys signer holds
+ *     → {"id":1,"addresses":["0x…","…"]}                 the accounts whose keys signer holds
  *   {"id":2,"network":"eip155:8453","address":"0x…","sign":{…}}
  *     → {"id":2,"signature":"…"}                          of exactly this transaction
  *     → {"id":2,"refusal":"a settler must not call 0x…"}  the policy does not allow it; the same will be refused again
  *
  * `sign` is the transaction, as the family of the network writes it (chains/evm/signer.ts, chains/svm/signer.ts). The
- * signer judges it by itself: it believes nothing that it is told about it, has no database and asks no node. It answers
- * in the order of the questions. Any other line, or one longer than `lineBytesMax`, gets a refusal with a null id, and
- * the connection ends. The answer is only a signature: the asking process puts it into the
- * transaction it asked about, so a signer can't change what is sent.
+ * signer judges the transaction itself: it relies on nothing else that `work` says, has no database and asks no node.
+ * It answers in order. Any other line, or one longer than `lineBytesMax`, gets a refusal with a null id, and the
+ * connection ends. The answer is only a signature: the asking process puts it into the transaction it asked about, so a
+ * signer can't change what is sent.
  *
  * Signatures are deterministic. A question whose answer was lost is asked again, and gets the same answer.
  */

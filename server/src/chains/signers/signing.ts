@@ -2,9 +2,9 @@ import type { SigningLimits } from '../../config/settings.ts'
 import type { Spending } from './spending.ts'
 
 /**
- * What every signer has in common, whatever chain its key is for. A signer is asked for one transaction at a time, and
- * answers with a signature or throws one of these two. Nothing is sent that was not signed and committed first, so
- * both only mean that the lane waits.
+ * What all signers have in common, whatever chain the key is for. A signer is asked for one transaction at a time. It
+ * answers with a signature, or throws one of these two errors. Only a signed and committed transaction is sent, so
+ * after either error the lane just waits.
  */
 
 /** The policy does not allow it. The message says why, for the logs of both processes. */
@@ -23,7 +23,7 @@ export type Guard = {
   readonly spending: Spending
 }
 
-/** Allows every form that a settler may sign, however much of it: for test networks, and for `dev`. */
+/** Allows any amount of every form that a settler may sign: for test networks and for `dev`. */
 export const unlimited: Guard = {
   limits: {
     gasPerTransaction: 16_777_216n,
@@ -35,5 +35,5 @@ export const unlimited: Guard = {
   spending: { take: () => null },
 }
 
-/** Asks another process for a signature: the account's, on the network with this CAIP-2 name. */
+/** Asks another process for the signature of this account, on the network with this CAIP-2 name. */
 export type Ask = (address: string, network: string, sign: object) => Promise<string>

@@ -28,8 +28,9 @@ export function openSvmChain(
 }
 
 /**
- * A transaction names a block of its own chain, so no other chain has it or runs it: whoever knows it tells. Whoever does
- * not know it says nothing by that, unless something else is asked in the same request that does not tell.
+ * Answers to these methods show that the node is on our chain. A transaction names a block of its own chain, so no
+ * other chain has it or runs it. A node on another chain can only answer that it doesn't know it, which counts for
+ * nothing unless the same request contains a call that checks the chain.
  */
 const ofTransactions = new Set([
   'sendTransaction',
@@ -69,7 +70,7 @@ export type SvmSimulated = {
   readonly isGood: boolean
   /** As the node spells it. */
   readonly err: unknown
-  /** It would fail because the settler cannot pay the fee. */
+  /** It would fail because the settler can't pay the fee. */
   readonly isOurFault: boolean
   /** Units in the paying account; null if it does not exist. */
   readonly balance: bigint | null
@@ -80,8 +81,8 @@ export type SvmSimulation = {
   /** One per provider that could simulate it. */
   readonly told: readonly SvmSimulated[]
   /**
-   * No blockhash that is valid now is valid in a block above this height: the highest that any provider reports. Null if
-   * too few do, or if they are too far apart.
+   * No blockhash that is valid now stays valid above this block height, the highest that any provider reports. Null if
+   * too few report one, or if they are too far apart.
    */
   readonly lastValidHeight: bigint | null
 }
@@ -108,7 +109,7 @@ export async function simulateSvm(
       },
       { method: 'getAccountInfo', params: [source, settings] },
     ]),
-    // Last, so that no blockhash that was valid above is newer than this one.
+    // This call is last, so that no blockhash that was valid in the simulations is newer than this one.
     { method: 'getLatestBlockhash', params: [{ commitment: 'processed' }] },
   ])
   const simulated = witnesses.map(({ provider, outcomes }) =>
@@ -160,7 +161,7 @@ export async function readForPayment({ rpc, network }: SvmChain, source: string)
     return lifetime ? { ...lifetime, units: units ?? 0n } : []
   })
   const together = findTogether(told, ({ height }) => height, network.witnessesMin)
-  // The newest that enough of them know by now.
+  // The newest height that enough providers have reached.
   const chosen = together?.[network.witnessesMin - 1]
   if (!chosen) throw new RpcUnavailableError(`Too few nodes agree on the height of ${network.name}.`)
   return {
@@ -171,8 +172,9 @@ export async function readForPayment({ rpc, network }: SvmChain, source: string)
 }
 
 /**
- * The settler pays the fee, so it is not the payer's fault if it cannot. Account 0 is the settler. If another account
- * would be left without its rent, that is the payer's doing and must not stop the other payments in the request.
+ * The settler pays the fee, so it is not the payer's fault if it cannot. Account 0 is the settler. If the payment would
+ * leave another account without its rent, that is the payer's fault and must not stop the other payments in the
+ * request.
  */
 function isOurFault(err: unknown): boolean {
   if (err === 'AccountNotFound' || err === 'InsufficientFundsForFee') return true
@@ -181,15 +183,15 @@ function isOurFault(err: unknown): boolean {
   return account === 0
 }
 
-/** A token account's units follow its mint and its owner, 32 bytes each. */
+/** In a token account, the units come after the mint and the owner, 32 bytes each. */
 function readUnits({ owner, data }: RawAccount): bigint | null {
   const bytes = Buffer.from(data[0], 'base64')
   return owner === tokenProgram && bytes.length === 165 ? bytes.readBigUInt64LE(64) : null
 }
 
 /**
- * Which of these wallets have an account for the token that can be paid to, as far as any provider knows: one that is
- * behind, or down, must not withdraw a way to pay. Every payment is simulated again.
+ * Which of these wallets have a token account that can be paid to, according to any provider: one that is behind or
+ * down must not disable a network for a store. Every payment is simulated later anyway.
  */
 export async function findReady(
   { rpc }: SvmChain,
@@ -212,7 +214,7 @@ function isPayable(account: RawAccount | null): boolean {
   return account !== null && readUnits(account) !== null && Buffer.from(account.data[0], 'base64')[108] === 1
 }
 
-/** Lamports of a settler, as enough of those that answer see them. */
+/** A settler's lamports: the highest balance that enough providers reach. */
 export async function readLamports({ rpc, network }: SvmChain, address: string): Promise<bigint> {
   const witnesses = await rpc.askAll([
     { method: 'getBalance', params: [address, { commitment: 'confirmed' }] },

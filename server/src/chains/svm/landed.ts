@@ -10,11 +10,14 @@ export type Landed = {
   readonly time: Date
   readonly isFailed: boolean
   readonly transaction: SvmTransaction
-  /** Whether it names an account, be it only to be found by it. */
+  /** Whether the transaction names an account, even if only as a reference. */
   names(account: string): boolean
   /** How many units an account gained; negative if it lost some. */
   gainOf(account: string): bigint
-  /** The wallet that owns a token account, if the node says so. One node alone says it: derive the account from it. */
+  /**
+   * The wallet that owns a token account, if the node reports it. That is one node's word, so derive the account from
+   * the wallet to check it.
+   */
   ownerOf(account: string): string | null
 }
 
@@ -40,16 +43,17 @@ type RawLanded = {
 
 /** The newest version of transactions that we can read. */
 const versionMax = 1
-/** How nodes refuse to return a transaction of a newer version. */
+/** The code with which nodes refuse to return a transaction of a newer version. */
 const versionRefused = -32015
 const readPerRequest = 50
 
-/** `isUnreadable`: a provider has it in a block, and we cannot read it. */
+/** `isUnreadable`: a provider has it in a block, but we can't read it. */
 export type Reading = Agreement<Landed> & { readonly isUnreadable: boolean }
 
 /**
- * In the order of the hashes, what enough providers report alike: slot, time, error, bytes and balances. No fact for a
- * transaction that too few have in a confirmed block, or that cannot be read (one of an unknown version, say).
+ * For each hash, what enough providers report alike: slot, time, error, bytes and balances. There is no fact for a
+ * transaction that too few of them have in a confirmed block, or that can't be read (because its version is unknown,
+ * for example).
  */
 export async function readLanded({ rpc, network }: SvmChain, hashes: readonly string[]): Promise<Reading[]> {
   const settings = { encoding: 'base64', commitment: 'confirmed', maxSupportedTransactionVersion: versionMax }
@@ -75,12 +79,12 @@ export async function readLanded({ rpc, network }: SvmChain, hashes: readonly st
 function cannotRead(outcome: RpcOutcome | undefined, hash: string): boolean {
   if (!outcome) return false
   if ('error' in outcome) return outcome.error.code === versionRefused
-  // A node that does not know the block's time yet will.
+  // A node that doesn't know the block's time yet will know it soon.
   const isComplete = readAnswer(outcome, (raw: RawLanded) => raw !== null && raw.blockTime !== null)
   return isComplete === true && toLanded(outcome, hash) === null
 }
 
-/** With a text that is the same for two providers only if everything that we use is. */
+/** With a key that is equal for two providers only if everything that we use is equal. */
 function toLanded(outcome: RpcOutcome | undefined, hash: string): { landed: Landed; key: string } | null {
   return readAnswer(outcome, (raw: RawLanded) => {
     const transaction = raw && decodeAnyTransaction(Buffer.from(raw.transaction[0], 'base64'))
@@ -89,7 +93,7 @@ function toLanded(outcome: RpcOutcome | undefined, hash: string): { landed: Land
     if (!raw?.meta || raw.blockTime === null || !transaction || !signature || toBase58(signature) !== hash)
       return null
     const { preTokenBalances, postTokenBalances, loadedAddresses } = raw.meta
-    // Balances number accounts as the runtime does: those from lookup tables after those of the message.
+    // The runtime's order: accounts from lookup tables come after those of the message.
     const accounts: readonly string[] = [
       ...transaction.accounts,
       ...(loadedAddresses?.writable ?? []),

@@ -3,14 +3,14 @@ import { RpcUnavailableError } from '../rpc.ts'
 import type { SvmChain } from './chain.ts'
 import { readAnswer } from './witnesses.ts'
 
-/** Which transactions name an account. Nodes list the newest first, and so many per request. */
+/** Finds the transactions that name an account. Nodes list the newest first, this many per request. */
 const listedPerRequest = 1_000
 
 type Listed = { readonly signature: string; readonly blockTime: number | null }
 
 /**
- * For each account, the newest transactions that any provider lists as naming it and not failed. That says only where to
- * look: `readLanded` asks what they did. Several transactions name one reference only on purpose.
+ * For each account, the newest successful transactions that any provider lists for it. The list says only where to
+ * look: `readLanded` asks what they did. An honest buyer sends one transaction per reference.
  */
 export async function listNaming({ rpc }: SvmChain, accounts: readonly string[]): Promise<string[][]> {
   const settings = { commitment: 'confirmed', limit: listedPerRequest }
@@ -22,7 +22,7 @@ export async function listNaming({ rpc }: SvmChain, accounts: readonly string[])
   return accounts.map((_, i) => witnesses.flatMap(({ outcomes }) => readAnswer(outcomes[i], read) ?? []))
 }
 
-/** What the settler has sent, by the lists of all providers; `isAgreed` if enough of them list the same. */
+/** The settler's transactions, from the lists of all providers. `isAgreed`: enough of them list the same. */
 export async function listSent({ rpc, network: { witnessesMin } }: SvmChain, settler: string, since: Date) {
   const hashes: string[] = []
   let isAgreed = true
@@ -30,13 +30,14 @@ export async function listSent({ rpc, network: { witnessesMin } }: SvmChain, set
   for (;;) {
     const settings = { limit: listedPerRequest, commitment: 'confirmed', ...(before && { before }) }
     const call = { method: 'getSignaturesForAddress', params: [settler, settings] }
-    // What is not listed counts as not sent, so the node must be of our chain.
+    // A transaction that is missing from the list counts as not sent, so each answer must show that its node is on our
+    // chain.
     const lists = (await rpc.askAll([call], undefined, true)).flatMap(({ outcomes: [outcome] }) => {
       const list = readAnswer(outcome, (raw: Listed[]) => raw.map(toListed))
       return list ? [list] : []
     })
     if (lists.length < witnessesMin) throw new RpcUnavailableError('Too few nodes list what a settler sent.')
-    // A block whose time the node does not know may be a late one.
+    // If a node doesn't know a block's time, the block may be a late one.
     const isLate = ({ blockTime }: Listed) => blockTime === null || blockTime * 1_000 >= since.getTime()
     const late = lists.map((list) => list.filter(isLate))
     const countListing = (hash: string) =>
@@ -48,7 +49,7 @@ export async function listSent({ rpc, network: { witnessesMin } }: SvmChain, set
     }
     const atEnd = lists.filter((list, i) => list.length < listedPerRequest || late[i]?.length !== list.length)
     if (isMost(atEnd.length, lists.length, witnessesMin)) return { hashes, isAgreed }
-    // The oldest that enough of them list: all of those can go on from there.
+    // The oldest that enough of them list, so that all of those can continue from it.
     const next = lists.flat().findLast(({ signature }) => countListing(signature) >= witnessesMin)?.signature
     if (next === undefined || next === before) return { hashes, isAgreed: false }
     before = next

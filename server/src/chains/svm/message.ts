@@ -12,18 +12,18 @@ import {
 import type { Hex } from '../hex.ts'
 
 /**
- * A Solana transaction as bytes. The message is what is signed: who pays the fee (account 0), who else must sign, a
- * recent blockhash that limits its life, and the instructions. Only those whose signatures are missing can complete it,
- * so a payment that is waiting for a settler's signature cannot be sent without us.
+ * A Solana transaction as bytes. The signed part, the message, contains the account that pays the fee (account 0), the
+ * others that must sign, a recent blockhash that limits its life, and the instructions. Every signature is required, so
+ * a payment that lacks the settler's can't be sent without us.
  */
 export type SvmTransaction = {
-  /** Settlers sign none of version 1, which sets its compute budget in another place. */
+  /** Settlers don't sign version 1, which sets its compute budget in another place. */
   readonly version: 'legacy' | 0 | 1
   readonly message: Uint8Array
-  /** Of the accounts that must sign, in order; all zeros if missing. */
+  /** One per account that must sign, in order; all zeros if missing. */
   readonly signatures: readonly Uint8Array[]
   readonly accounts: readonly Address[]
-  /** Those of the accounts that its instructions may change. */
+  /** The accounts that its instructions may change. */
   readonly writable: readonly Address[]
   readonly blockhash: string
   readonly hasLookups: boolean

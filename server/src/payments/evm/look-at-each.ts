@@ -3,8 +3,8 @@ import type { Context } from '../../context.ts'
 import type { EvmNetwork } from '../../networks.ts'
 
 /**
- * Looks at candidates one after another. If nodes fail at one, it is left for a later run: whoever makes a question that no
- * node answers must not keep the others from being looked at.
+ * Looks at candidates one after another. If nodes fail at one, it is left for a later run, so that a payment about
+ * which nodes can't answer does not keep the others from being looked at.
  */
 export async function lookAtEach<Candidate>(
   { log }: Context,
@@ -15,6 +15,9 @@ export async function lookAtEach<Candidate>(
   for (const candidate of candidates)
     await look(candidate).catch((error: unknown) => {
       if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
-      log.debug({ network: id, err: error }, 'nodes could not answer about a payment; it is looked at again')
+      log.debug(
+        { network: id, err: error },
+        'the nodes did not answer about a payment; the next run looks at it again',
+      )
     })
 }

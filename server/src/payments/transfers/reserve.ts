@@ -14,24 +14,29 @@ export type Reserved = 'reserved' | 'crowded' | 'in_progress' | 'closed' | 'unav
 /** The most that a buyer pays above the price, in millionths of a token: less than a cent. */
 export const suffixMax = 9_999
 /**
- * How many amounts near a price a store may have reserved. Strangers can open orders and leave them, so what they leave
- * behind must not keep others from paying: amounts of ended checkouts and of buyers who reserved long ago don't count
- * towards `recent`.
+ * How many amounts near a price a store may have reserved. Strangers can open orders and abandon them, and that must
+ * not keep others from paying. So amounts of ended checkouts, and amounts reserved long ago, don't count towards
+ * `recent`.
  */
 export const heldMax = {
-  /** In the last hour. A twentieth of the suffixes: a typo hits another waiting buyer's amount that rarely. */
+  /** In the last hour. With a twentieth of the suffixes in use, a typo rarely hits another waiting buyer's amount. */
   recent: 500,
   recentMinutes: 60,
-  /** In all. About half of the suffixes, so that a random one is free. Ended checkouts give theirs up first. */
+  /**
+   * In total. About half of the suffixes, so that a random one is probably free. Amounts of ended checkouts are given
+   * up first.
+   */
   all: 5_000,
 }
 /** Enough for the buyers of the next minutes. */
 const givenUpAtOnce = 100
 /** A wallet app keeps showing an old amount for a day or two at most. */
 const coolingHours = 48
-/** As for signed payments: if the head has not moved for longer than this, the chain is not being followed. */
+/**
+ * If the head has not moved for longer than this, the chain is not being followed. The same holds for signed payments.
+ */
 const headAgeSecondsMax = 30
-/** Retries, because another process may take the amount we picked. */
+/** Another process may take the amount that we picked, so we try again. */
 const roundsMax = 3
 
 /** A suffix of 1 in token units: a millionth of a token, whatever its decimals, because people have to type it. */
@@ -68,13 +73,13 @@ export async function reserveTransfer(
 
 type HeldMax = { readonly recent: number; readonly recentMinutes: number; readonly all: number }
 
-/** How many of a store's open checkouts are looked at for their prices, newest first. */
+/** How many of a store's open checkouts are compared by price, newest first. */
 const pricesMax = 5_000
 
 /**
- * The amounts near a price that a store holds: all of them, and those that were recently reserved for checkouts that can
- * still be paid. What other stores with the same wallet hold does not count: they must not close a price. $2 to $5 are
- * network, asset, address and price, $6 is the range, $7 how many minutes are recent; `store` is the store's id.
+ * How many amounts near a price a store holds: in total, and recently reserved for checkouts that can still be paid.
+ * Other stores with the same wallet don't count, so that they can't block a price. $2 to $5 are network, asset, address
+ * and price, $6 is the range, $7 how many minutes are recent; `store` is the store's id.
  */
 const heldSql = (store: string) => `select count(*)::integer as held,
     count(*) filter (where o.status in ('OPEN', 'PROCESSING') and o.expires_at > clock()
@@ -93,17 +98,17 @@ const openPricesSql = (store: string) => `select p.amount::numeric as amount
 
 export type ReserveLimits = {
   readonly range: bigint
-  /** A hundredth of a token: a multiple of it is what people send who do not look. */
+  /** A hundredth of a token. A careless sender rounds to a multiple of it. */
   readonly cent: bigint
   readonly heldMax: HeldMax
   readonly headAgeSecondsMax: number
 }
 
 /**
- * Reserves the first of these amounts that is free, unless the checkout already has one or cannot be paid, too
- * many amounts are held nearby, another store has proven the wallet, or the chain is not being followed. Amounts that
- * a buyer may send for another order are left out: whole cents, and prices of the store's open checkouts. The unique
- * index settles races. True if this call reserved one.
+ * Reserves the first of these amounts that is free, unless the checkout already has one or cannot be paid, too many
+ * amounts are held nearby, another store has proven the wallet, or the chain is not being followed. Skips amounts that
+ * a buyer may send for another order: whole cents, and prices of the store's open checkouts. The unique index decides
+ * races. True if this call reserved one.
  */
 export async function insertReserved(
   db: Database,
@@ -200,7 +205,7 @@ async function readReservable(
   return row ?? unknownCheckout
 }
 
-/** Frees amounts of the store near a price before they have cooled down, those of the checkouts that ended first. */
+/** Frees a store's amounts near a price before they have cooled down, beginning with the checkouts that ended first. */
 async function freeCooling(
   db: Database,
   { checkoutId, network, asset, payTo, price }: Wanted,
@@ -240,7 +245,7 @@ export async function freeAmounts({ db }: Context): Promise<void> {
   )
 }
 
-/** Accepts reserved amounts from the first block on, after their chain was replaced by another with the same id. */
+/** Lets reserved amounts match from the first block on, after their chain was replaced by another with the same id. */
 export async function resetReserved(db: Database, network: string): Promise<void> {
   await db.query('update reserved_amounts set after_block = 0 where network = $1', [network])
 }

@@ -11,12 +11,12 @@ import type { Refund } from '../refund.ts'
 import { findRefund, lockRefund } from '../rows.ts'
 import { type AddressRequest, newCode } from './address-request.ts'
 
-/** `closed`: the link is no longer open; `readAddressRequest` says why. */
+/** `closed`: the link is no longer open. `readAddressRequest` says why. */
 type NameOutcome = 'named' | 'closed' | 'malformed' | 'refused'
 
 /**
- * Takes the address that a buyer names, once. If two browsers name one at the same moment, the database takes the first.
- * Throws a Problem if the address cannot be checked now.
+ * Stores the address that a buyer names, once. If two browsers do so at the same moment, the first one counts. Throws a
+ * Problem if the address cannot be checked now.
  */
 export async function nameAddress(
   ctx: Context,
@@ -46,12 +46,12 @@ export async function nameAddress(
   })
 }
 
-/** A browser that has opened a link keeps these: the link's token, and a secret of its own. */
+/** What a browser that opened a link keeps: the link's token, and a secret of its own. */
 export type Opened = { readonly token: string; readonly secret: string }
 
 /**
- * `open`: asks for an address. `named`, `confirmed`, `returned`: the same browser has named one. `used`: another browser
- * has. `canceled`: the refund ended, or the store paid it elsewhere.
+ * `open`: asks for an address. `named`, `confirmed`, `returned`: this browser has named one. `used`: another browser
+ * has named one. `canceled`: the refund ended, or the store paid it in another way.
  */
 type AddressRequestState = 'open' | 'named' | 'confirmed' | 'returned' | 'used' | 'expired' | 'canceled'
 
@@ -62,7 +62,9 @@ export type AddressRequestView = {
   readonly state: AddressRequestState
 }
 
-/** The refund of a link; null if we have no such link, or another has replaced it. A link can be opened many times. */
+/**
+ * The refund of a link; null if there is no such link, or a newer one has replaced it. A link can be opened many times.
+ */
 export async function findLinked(ctx: Context, token: string): Promise<RefundId | null> {
   return (await findByToken(ctx.db, hashToken(token)))?.refundId ?? null
 }
