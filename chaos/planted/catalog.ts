@@ -292,7 +292,7 @@ export const catalog: readonly Planted[] = [
   {
     name: 'fill-without-cap',
     about: 'The fee of a transaction that frees a nonce rises without end.',
-    file: 'server/src/payments/evm/fees.test.ts',
+    file: 'server/src/payments/evm/tend.test.ts',
     test: 'replacements rise by an eighth, each under its own absolute cap',
   },
   {

@@ -6,7 +6,7 @@ import { type EvmSigner, knownAssets, type PayOptions, pay, resume } from '@fart
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { networks } from '../../server/src/networks.ts'
-import { isBoundTo } from '../../server/src/payments/evm/bound-nonce.ts'
+import { isBoundTo } from '../../server/src/payments/nonces.ts'
 import { newPayer, type Payer, wrap } from '../../server/test/support/chain/evm-payment.ts'
 import { payTo } from '../../server/test/support/shop.ts'
 import { until } from '../../server/test/support/until.ts'

@@ -57,13 +57,13 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
   ],
   [
     'a question to one provider in payments/',
-    'payments/evm/gone.ts',
+    'payments/evm/look-up.ts',
     "await chain.rpc.batch([{ method: 'eth_getTransactionByHash', params: [hash] }])",
     /asks nodes by itself/,
   ],
   [
     'a question to all providers in payments/, whose answers nobody counts',
-    'payments/evm/gone.ts',
+    'payments/evm/look-up.ts',
     'const told = await rpc\n  .askAll(calls)',
     /asks nodes by itself/,
   ],

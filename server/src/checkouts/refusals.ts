@@ -1,7 +1,6 @@
 import type { PaymentRequired, Payment as WirePayment } from '@farthing/sdk'
 import { inFlightMax } from '../payments/rows.ts'
-import { nextDay } from '../payments/settlers/quota.ts'
-import { whyRestoring } from '../payments/settlers/readiness.ts'
+import { nextDay, whyRestoring } from '../payments/settlers/readiness.ts'
 import { Problem } from '../problems.ts'
 import type { Checkout } from './checkout.ts'
 

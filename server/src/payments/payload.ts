@@ -3,7 +3,7 @@ import { type ReadSignature, readSignature } from '../chains/evm/signature.ts'
 import type { Hex } from '../chains/hex.ts'
 import { decodeTransaction, hashMessage, type SvmTransaction } from '../chains/svm/message.ts'
 import { memoProgram } from '../chains/svm/transfer.ts'
-import { isBoundTo } from './evm/bound-nonce.ts'
+import { isBoundTo } from './nonces.ts'
 
 /**
  * A payment as an x402 client sends it, read from its header. Addresses are in stored form; nothing has been verified

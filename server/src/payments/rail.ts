@@ -284,3 +284,39 @@ export type Loop = {
   /** Releases the lease, so that another process can take over at once. */
   readonly release?: () => Promise<void>
 }
+
+/**
+ * How long a signed payment may stay valid from now. During that time anyone who holds it can cash it, and it keeps the
+ * checkout busy.
+ */
+export const maxTimeoutSeconds = 300
+
+/** The offers as x402 payment requirements, without those that cannot be paid now. */
+export async function toTerms(
+  rails: Rails,
+  checkoutId: string,
+  offers: readonly Offer[],
+): Promise<PaymentRequirements[]> {
+  const terms = await Promise.all(
+    offers.map((offer) => rails.get(offer.network)?.toTerms(checkoutId, offer) ?? null),
+  )
+  return terms.filter((one) => one !== null)
+}
+
+/** Checks a chain once per process, before anything on it is followed or sent. Throws until the check passes. */
+export function openCheck(
+  ctx: Context,
+  network: string,
+  findDifferences: () => Promise<Difference[]>,
+): () => Promise<boolean> {
+  let isGood = false
+  return async () => {
+    if (isGood) return true
+    const differences = await findDifferences()
+    if (differences.length > 0)
+      throw new Error(differences.map(({ says, fix }) => `${says} ${fix}`).join(' '))
+    isGood = true
+    ctx.log.info({ network }, 'chain verified: its id, tokens and contracts are as configured')
+    return true
+  }
+}

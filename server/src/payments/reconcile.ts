@@ -6,9 +6,8 @@ import { crashPoint } from '../crash.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import { raiseEpoch } from '../events/rows.ts'
 import type { Seen } from './credits/rows.ts'
-import type { Rail } from './rail.ts'
+import { maxTimeoutSeconds, type Rail } from './rail.ts'
 import { listSettlerAddresses } from './settlers/rows.ts'
-import { maxTimeoutSeconds } from './terms.ts'
 
 /**
  * After the database is restored to an earlier point, payments that were claimed and settled since then are missing

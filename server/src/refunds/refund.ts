@@ -3,7 +3,7 @@ import type { Actor, EventType, Finality, RefundStatus, RefundWay, Refund as Wir
 import { toShown, toStored } from '../chains/families.ts'
 import type { CheckoutId, RefundId, StoreId } from '../ids.ts'
 import { networks } from '../networks.ts'
-import { refundNonce } from '../payments/refund-nonce.ts'
+import { refundNonce } from '../payments/nonces.ts'
 import { type AddressRequest, addressRequestToWire } from './address-requests/address-request.ts'
 
 /**

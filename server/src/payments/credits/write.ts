@@ -1,7 +1,7 @@
 import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
 import { newId } from '../../ids.ts'
-import { isRefundNonce } from '../refund-nonce.ts'
+import { isRefundNonce } from '../nonces.ts'
 import type { Match } from '../transfers/match.ts'
 import { type Concern, isKept, type Seen, type SeenPlain } from './rows.ts'
 

@@ -15,12 +15,12 @@ import * as credits from '../credits/rows.ts'
 import { allowAlone, isAnyNotFinal, limitsAlone, withdrawUntold } from '../credits/single-provider.ts'
 import { type NewCredit, writeCredits } from '../credits/write.ts'
 import { readDemand } from '../looks.ts'
+import { boundPattern } from '../nonces.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { liveCreditOf } from '../rows.ts'
 import { reportForeign } from '../settlers/foreign-nonces.ts'
 import { listSettlerAddresses, noteMined } from '../settlers/rows.ts'
 import { claimByAmount, type Match } from '../transfers/match.ts'
-import { boundPattern } from './bound-nonce.ts'
 import { recoverClaims } from './recover-claims.ts'
 import {
   blockSecond,

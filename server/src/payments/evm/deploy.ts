@@ -7,7 +7,7 @@ import { SignerAwayError, SignRefusedError } from '../../chains/signers/signing.
 import type { Context } from '../../context.ts'
 import type { AnySigner, Deployed } from '../rail.ts'
 import { listSettlers } from '../settlers/rows.ts'
-import { cappedFees } from './fees.ts'
+import { cappedFees } from './tend.ts'
 
 /** The deployment uses about 130,000. */
 const deployGas = 200_000n

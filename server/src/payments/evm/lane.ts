@@ -12,13 +12,20 @@ import { type Authorized, listClaimed, listContractClaims, listWithoutEffect } f
 import { listStranded } from '../settlers/foreign-nonces.ts'
 import { enterLane, reportSent } from '../settlers/lane.ts'
 import * as settlers from '../settlers/rows.ts'
-import { canShare, countFitting, fullBatch, toCall } from './batch.ts'
-import { type Candidate, type Chosen, choose, keyText, untilNextBlock } from './choose.ts'
+import {
+  type Candidate,
+  type Chosen,
+  canShare,
+  choose,
+  countFitting,
+  fullBatch,
+  keyText,
+  toCall,
+  untilNextBlock,
+} from './choose.ts'
 import { countCosts } from './count-costs.ts'
-import { cappedFees, type Fees } from './fees.ts'
-import { fillLost } from './fill-lost.ts'
 import { findForeign } from './find-foreign.ts'
-import { sendBytes, tend } from './tend.ts'
+import { cappedFees, type Fees, fillLost, sendBytes, tend } from './tend.ts'
 
 /**
  * A lane settles payments with one key. It loops over small steps, and may crash in any of them:

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type { PaymentRequirements } from '@farthing/sdk'
 import { type Chain, openChain, readHasCode } from '../../chains/evm/chain.ts'
 import { checkChain } from '../../chains/evm/check.ts'
@@ -14,22 +15,27 @@ import type { Context } from '../../context.ts'
 import { openBatcher } from '../../database/batch.ts'
 import type { EvmNetwork } from '../../networks.ts'
 import { remember } from '../../remember.ts'
-import { openCheck } from '../open-check.ts'
-import type { Loop, Offer, Rail, Settling } from '../rail.ts'
+import { untilAwake } from '../looks.ts'
+import {
+  type Loop,
+  maxTimeoutSeconds,
+  type Offer,
+  openCheck,
+  type Rail,
+  type Settling,
+  type Wanted,
+} from '../rail.ts'
 import { openSteps } from '../settlers/lane.ts'
 import { releaseSettler } from '../settlers/rows.ts'
-import { maxTimeoutSeconds } from '../terms.ts'
-import { fullBatch } from './batch.ts'
+import { heldMax, insertReserved, suffixMax, suffixUnits } from '../transfers/reserve.ts'
 import { buryDead } from './bury-dead.ts'
+import { fullBatch } from './choose.ts'
 import { openListener } from './credit-blocks.ts'
 import { deployBatcher } from './deploy.ts'
-import { cappedFees } from './fees.ts'
-import { findSent } from './find-sent.ts'
-import { reverseGone } from './gone.ts'
 import { stepLane } from './lane.ts'
-import { lookUpPasted } from './look-up.ts'
-import { openRefunds } from './refund.ts'
-import { reserveAmount } from './reserve.ts'
+import { lookUpPasted, reverseGone } from './look-up.ts'
+import { findSent, openRefunds } from './refund.ts'
+import { cappedFees } from './tend.ts'
 import { type EvmVerifier, findMismatch, type HasCode, verifyPayment } from './verify.ts'
 
 /** Simulations run from this address: the token does not care which settler sends a transfer. */
@@ -180,4 +186,29 @@ function openFollow(follow: () => Promise<number | null>): Loop['run'] {
 function least(one: bigint | null, other: bigint | null): bigint | null {
   if (one === null || other === null) return one ?? other
   return one < other ? one : other
+}
+
+/** Enough for one to be free: each is taken with a probability of at most one half, usually far less. */
+const suffixesTried = 16
+
+/**
+ * A token transfer carries nothing but its amount, so we reserve the price plus a random suffix that no other checkout
+ * holds at that address.
+ */
+async function reserveAmount(
+  ctx: Context,
+  network: EvmNetwork,
+  wanted: Wanted,
+  headAgeSecondsMax: number,
+): Promise<boolean> {
+  // A transfer from before the reservation is no payment, and what the head is says which those are.
+  if (!network.isLocal) await untilAwake(ctx, network.caip2)
+  const unit = suffixUnits({ network }, wanted.asset)
+  const suffixes = Array.from({ length: suffixesTried }, () => BigInt(randomInt(1, suffixMax + 1)) * unit)
+  return await insertReserved(ctx.db, wanted, suffixes, {
+    range: BigInt(suffixMax) * unit,
+    cent: 10_000n * unit,
+    heldMax,
+    headAgeSecondsMax,
+  })
 }

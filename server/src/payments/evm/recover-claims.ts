@@ -6,9 +6,9 @@ import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
 import { idOfMarker } from '../../ids.ts'
 import type { Concern, Seen } from '../credits/rows.ts'
+import { isBound, isBoundTo } from '../nonces.ts'
 import { insertRecovered, readIsRestoring } from '../reconcile.ts'
 import { listSettlerAddresses } from '../settlers/rows.ts'
-import { isBound, isBoundTo } from './bound-nonce.ts'
 
 /**
  * While a restore is reconciled, assigns transfers without a claim to the checkouts that their markers name, and records

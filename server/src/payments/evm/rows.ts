@@ -3,7 +3,7 @@ import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import { mayMatchAt, modeOf } from '../credits/owners.ts'
 import type { Concern, Seen, SeenPlain } from '../credits/rows.ts'
-import { refundPattern } from '../refund-nonce.ts'
+import { boundPattern, refundPattern } from '../nonces.ts'
 import {
   type AuthorizationRow,
   type Authorized,
@@ -13,7 +13,6 @@ import {
   toAuthorized,
 } from '../rows.ts'
 import type { Match } from '../transfers/match.ts'
-import { boundPattern } from './bound-nonce.ts'
 
 type PerhapsDead = Authorized & {
   readonly spentBlockHash: Hex | null

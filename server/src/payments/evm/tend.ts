@@ -1,14 +1,17 @@
 import { parseTransaction } from 'viem/utils'
 import type { Chain } from '../../chains/evm/chain.ts'
+import { readAgreedNonces, readNextNonces } from '../../chains/evm/finality.ts'
+import type { AccountNonce } from '../../chains/evm/listener.ts'
 import { multicall } from '../../chains/evm/multicall.ts'
+import { fillFeeMax, type Unsigned } from '../../chains/evm/policy.ts'
 import { isHeld, isUnfunded } from '../../chains/evm/refusals.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
 import type { Hex } from '../../chains/hex.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
-import { broadcast } from '../settlers/broadcast.ts'
-import { insertReplacement, type Unmined } from '../settlers/rows.ts'
-import { cappedFees, fillFees, raisedFees } from './fees.ts'
+import type { EvmNetwork } from '../../networks.ts'
+import { broadcast } from '../settlers/lane.ts'
+import { insertFill, insertReplacement, type Unmined } from '../settlers/rows.ts'
 
 type Sender = { readonly chain: Chain; readonly signer: Signer }
 
@@ -90,4 +93,76 @@ async function replace(ctx: Context, sender: Sender, old: Unmined, baseFee: bigi
   )
   await sendBytes(ctx, chain, signed)
   return true
+}
+
+/**
+ * Fills a nonce that was used, but of which nothing is known any more: after a restore its bytes are lost, and if the
+ * chain or its nodes lost the transaction too, everything behind it would wait forever. Does nothing unless enough nodes
+ * agree that they do not have it. Should the lost bytes turn up after all, one of the two is mined, and either is fine.
+ */
+export async function fillLost(
+  ctx: Context,
+  { chain, signer }: { readonly chain: Chain; readonly signer: Signer },
+  nonce: number,
+  baseFee: bigint,
+): Promise<void> {
+  const { address } = signer
+  const isUnused = ([agreed]: readonly AccountNonce[]) =>
+    agreed?.isWitnessed === true && agreed.nonce === nonce
+  if (!isUnused(await readAgreedNonces(chain, [address], 'latest'))) return
+  if (!isUnused(await readNextNonces(chain, [address]))) return
+  const signed = await signer.sign(chain, {
+    to: address,
+    data: '0x',
+    gas: 21_000n,
+    nonce,
+    ...fillFees(chain.network, baseFee),
+  })
+  ctx.log.warn(
+    { network: chain.network.id, settler: address, nonce, txHash: signed.hash },
+    'a settler’s nonce has no transaction, so an empty one fills it: everything behind it would wait. After a restore that is expected; otherwise find out who changed next_nonce',
+  )
+  // From here on the lane tends it like any other transaction that is no longer needed.
+  await insertFill(ctx.db, { network: chain.network.caip2, settler: address, nonce, ...signed })
+}
+
+export type Fees = Pick<Unsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
+
+/** The tip per gas, in wei. Base includes transactions that offer this little. */
+const tip = 1_000_000n
+
+/** Leaves room for the base fee to double. */
+function freshFees(baseFee: bigint): Fees {
+  return { maxFeePerGas: baseFee * 2n + tip, maxPriorityFeePerGas: tip }
+}
+
+/** Fresh fees under the network's cap. Null while even the base fee and tip are above it. */
+export function cappedFees({ maxFeePerGas: cap }: EvmNetwork, baseFee: bigint): Fees | null {
+  return baseFee + tip > cap ? null : under(cap, freshFees(baseFee))
+}
+
+/** Fresh fees for an empty transaction. Above its cap it is signed anyway, and waits until fees fall. */
+export function fillFees(network: EvmNetwork, baseFee: bigint): Fees {
+  return under(fillFeeMax(network), freshFees(baseFee))
+}
+
+/**
+ * Nodes replace a transaction only for a tenth more. We offer an eighth more, and at least what a new one would offer.
+ * Null above the cap: what the nodes have must do. Freeing a nonce is worth more than sending payments, so an empty
+ * transaction has a higher cap.
+ */
+export function raisedFees(network: EvmNetwork, before: Fees, baseFee: bigint, isFill: boolean): Fees | null {
+  const cap = isFill ? fillFeeMax(network) : network.maxFeePerGas
+  const raise = (fee: bigint) => fee + fee / 8n + 1n
+  const raised = raise(before.maxFeePerGas)
+  if (raised > cap) return null
+  const fresh = under(cap, freshFees(baseFee)).maxFeePerGas
+  return {
+    maxFeePerGas: raised > fresh ? raised : fresh,
+    maxPriorityFeePerGas: raise(before.maxPriorityFeePerGas),
+  }
+}
+
+function under(cap: bigint, { maxFeePerGas, maxPriorityFeePerGas }: Fees): Fees {
+  return { maxFeePerGas: maxFeePerGas > cap ? cap : maxFeePerGas, maxPriorityFeePerGas }
 }

@@ -5,9 +5,9 @@ import { openCount, runs } from '../../../test/support/full.ts'
 import { openChain } from '../../chains/evm/chain.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { networks } from '../../networks.ts'
+import { makeBoundNonce } from '../nonces.ts'
 import type { EvmPayment } from '../payload.ts'
 import type { Offer } from '../rail.ts'
-import { makeBoundNonce } from './bound-nonce.ts'
 import { type EvmVerifier, findMismatch } from './verify.ts'
 
 const checkoutId = `ch_00${'0'.repeat(26)}`

@@ -4,11 +4,9 @@ import { digest } from '../../chains/evm/eip3009.ts'
 import { recoverSigner } from '../../chains/evm/recover.ts'
 import type { SignedTransfer, SimulateTransfer } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
+import { isBound, isBoundTo, isRefundNonce } from '../nonces.ts'
 import type { EvmPayment, Payment } from '../payload.ts'
-import type { KnownOfPayer, Offer, Verified } from '../rail.ts'
-import { isRefundNonce } from '../refund-nonce.ts'
-import { maxTimeoutSeconds } from '../terms.ts'
-import { isBound, isBoundTo } from './bound-nonce.ts'
+import { type KnownOfPayer, maxTimeoutSeconds, type Offer, type Verified } from '../rail.ts'
 
 /** The most that a client's clock may differ from ours. */
 const skewSeconds = 60

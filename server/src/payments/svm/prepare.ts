@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { PaymentRequirements } from '@farthing/sdk'
 import { parseSolanaAddress } from '../../chains/svm/address.ts'
 import { readForPayment, type SvmChain } from '../../chains/svm/chain.ts'
@@ -5,7 +6,9 @@ import { findTokenAccount } from '../../chains/svm/transfer.ts'
 import { priceUnits, writeExact } from '../../chains/svm/write.ts'
 import type { Context } from '../../context.ts'
 import type { Database } from '../../database/db.ts'
-import type { Prepared } from '../rail.ts'
+import type { SolanaNetwork } from '../../networks.ts'
+import { maxTimeoutSeconds, type Offer, type Prepared } from '../rail.ts'
+import type { FeePayers } from './fee-payers.ts'
 import { blockhashExpired } from './simulate.ts'
 
 /** Builds the transaction that pays these terms, so that the payer only has to sign it. */
@@ -45,4 +48,26 @@ async function countUnlanded(db: Database, network: string, checkoutId: string):
     [checkoutId, network, blockhashExpired],
   )
   return row?.count ?? 0
+}
+
+/**
+ * The payer signs who pays the fee (one of our settlers) and which checkout the payment is for (a memo). A checkout
+ * keeps its settler while that settler is running, but any other active settler would be accepted too. Null if no
+ * settler is active, or if the token has since been removed from networks.ts.
+ */
+export async function nameSettler(
+  network: SolanaNetwork,
+  feePayers: FeePayers,
+  checkoutId: string,
+  offer: Offer,
+): Promise<PaymentRequirements | null> {
+  if (!network.assets.some(({ address }) => address === offer.asset)) return null
+  const all = await feePayers(offer.network)
+  const running = all.filter(({ isAlive }) => isAlive)
+  const choice = running.length > 0 ? running : all
+  const place = createHash('sha256').update(checkoutId).digest().readUInt32BE() % Math.max(choice.length, 1)
+  const feePayer = choice[place]?.address
+  return feePayer === undefined
+    ? null
+    : { scheme: 'exact', ...offer, maxTimeoutSeconds, extra: { feePayer, memo: checkoutId } }
 }

@@ -1,16 +1,19 @@
+import { randomBytes } from 'node:crypto'
 import { lockFollower } from '../../chains/rows.ts'
 import type { SvmChain } from '../../chains/svm/chain.ts'
 import { type Landed, readLanded } from '../../chains/svm/landed.ts'
 import { listNaming } from '../../chains/svm/lists.ts'
+import { toBase58 } from '../../chains/svm/message.ts'
 import { countWith, findWithout, isMissed, judge, readViews } from '../../chains/svm/status.ts'
 import { findTokenAccount, tokenProgram } from '../../chains/svm/transfer.ts'
 import type { Context } from '../../context.ts'
 import { advancePlaces, orphanCredits } from '../credits/rows.ts'
 import { writeCredits } from '../credits/write.ts'
-import type { UpdateStatus } from '../rail.ts'
+import type { UpdateStatus, Wanted } from '../rail.ts'
 import { type Doubt, joinDoubts, noDoubt } from './doubts.ts'
 import {
   type Awaited,
+  insertReference,
   listAwaited,
   listOrphanedReferenceTransfers,
   listUnknown,
@@ -213,4 +216,16 @@ async function settleKnown(ctx: Context, chain: SvmChain, updateStatus: UpdateSt
     if (changed.length > 0) await updateStatus(tx, [...new Set(changed)], ctx.now())
   })
   return { isSettled: true, ...doubt }
+}
+
+/**
+ * On Solana a transfer can carry a reference: an address without a key, unique per checkout. So the amount is exactly
+ * the price, and the reference identifies the transfer.
+ */
+export async function reserveReference(
+  ctx: Context,
+  wanted: Wanted,
+  headAgeSecondsMax: number,
+): Promise<boolean> {
+  return await insertReference(ctx.db, wanted, toBase58(randomBytes(32)), headAgeSecondsMax)
 }

@@ -6,7 +6,7 @@ import { type Address, type Hex, parseEventLogs, type TransactionReceipt } from 
 import { batchCalldata, type Packed, readBatchCalldata } from '../../../src/chains/evm/batcher.ts'
 import { transferCalldata } from '../../../src/chains/evm/eip3009.ts'
 import { aggregateCalldata, multicall } from '../../../src/chains/evm/multicall.ts'
-import { callGas } from '../../../src/payments/evm/batch.ts'
+import { callGas } from '../../../src/payments/evm/choose.ts'
 import { tokenAbi } from '../../support/chain/evm.ts'
 import { newNonce, newPayer, type Payer, signAuthorization } from '../../support/chain/evm-payment.ts'
 import { makeFixedPayments, toBatch, toPacked } from './support/batches.ts'

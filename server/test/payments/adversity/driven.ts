@@ -10,10 +10,10 @@ import { updateStatus } from '../../../src/checkouts/update-status.ts'
 import { nodesOf } from '../../../src/config/settings.ts'
 import type { Database, Transaction } from '../../../src/database/db.ts'
 import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
-import { makeBoundNonce } from '../../../src/payments/evm/bound-nonce.ts'
 import { buryDead } from '../../../src/payments/evm/bury-dead.ts'
 import { openListener } from '../../../src/payments/evm/credit-blocks.ts'
 import { stepLane } from '../../../src/payments/evm/lane.ts'
+import { makeBoundNonce } from '../../../src/payments/nonces.ts'
 import { attackerAbi } from '../../support/chain/evm.ts'
 import {
   encodeTransfer,

@@ -6,7 +6,7 @@ import { batcher, readBatchCalldata } from '../../../src/chains/evm/batcher.ts'
 import { multicall } from '../../../src/chains/evm/multicall.ts'
 import { readCalls } from '../../../src/chains/evm/read-calls.ts'
 import { markerOf } from '../../../src/ids.ts'
-import { countFitting } from '../../../src/payments/evm/batch.ts'
+import { countFitting } from '../../../src/payments/evm/choose.ts'
 import { presentAny } from '../adversity/attacks/support/present.ts'
 import { type Driven, openDriven } from '../adversity/driven.ts'
 

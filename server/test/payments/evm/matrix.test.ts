@@ -6,15 +6,15 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import type { Hex } from 'viem'
 import {
   concat,
+  type Hex,
   numberToHex,
   parseSignature,
   serializeCompactSignature,
   signatureToCompactSignature,
 } from 'viem'
-import { makeBoundNonce } from '../../../src/payments/evm/bound-nonce.ts'
+import { makeBoundNonce } from '../../../src/payments/nonces.ts'
 import {
   encodeTransfer,
   newPayer,

@@ -12,7 +12,7 @@ import {
   serializeCompactSignature,
   signatureToCompactSignature,
 } from 'viem'
-import { makeBoundNonce } from '../../../src/payments/evm/bound-nonce.ts'
+import { makeBoundNonce } from '../../../src/payments/nonces.ts'
 import { tokenAbi } from '../../support/chain/evm.ts'
 import {
   encodeTransfer,

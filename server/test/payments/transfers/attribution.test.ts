@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import type { Payment } from '@farthing/sdk'
 import type { Hex } from 'viem'
-import { makeBoundNonce } from '../../../src/payments/evm/bound-nonce.ts'
+import { makeBoundNonce } from '../../../src/payments/nonces.ts'
 import { makeStore } from '../../support/app.ts'
 import {
   encodeTransfer,

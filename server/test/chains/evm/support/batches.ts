@@ -3,7 +3,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { batchCalldata, batcher, type Packed } from '../../../../src/chains/evm/batcher.ts'
 import { type Authorization, digest } from '../../../../src/chains/evm/eip3009.ts'
 import { signDigest } from '../../../../src/chains/evm/recover.ts'
-import { callGas } from '../../../../src/payments/evm/batch.ts'
+import { callGas } from '../../../../src/payments/evm/choose.ts'
 import type { Domain } from '../../../support/chain/evm.ts'
 import type { Signed } from '../../../support/chain/evm-payment.ts'
 

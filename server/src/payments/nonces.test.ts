@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { sha256 } from 'viem/utils'
-import { isBound, isBoundTo, makeBoundNonce } from './bound-nonce.ts'
+import { isBound, isBoundTo, makeBoundNonce } from './nonces.ts'
 
 const random12 = fc.uint8Array({ minLength: 12, maxLength: 12 })
 const nonce = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(toHex)
@@ -77,7 +77,7 @@ test('a bound nonce requires exactly 12 random bytes', () => {
 
 test('the server, the SDK and the page bind nonces with the same prefix', () => {
   const prefixOf = (file: string) => {
-    const text = readFileSync(new URL(`../../../../${file}`, import.meta.url), 'utf8')
+    const text = readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8')
     return [...text.matchAll(/`(0x[0-9a-f]{8})\$/g)].map(([, prefix]) => prefix)
   }
   const { 0: prefix } = /^0x.{8}/.exec(makeBoundNonce('ch_1', new Uint8Array(12))) ?? []

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { fillFeeMax } from '../../chains/evm/policy.ts'
 import { type EvmNetwork, networks } from '../../networks.ts'
 import { costOf } from './count-costs.ts'
-import { cappedFees, fillFees, raisedFees } from './fees.ts'
+import { cappedFees, fillFees, raisedFees } from './tend.ts'
 
 const network = networks.find(({ id }) => id === 'BASE_MAINNET') as EvmNetwork
 const cap = network.maxFeePerGas
