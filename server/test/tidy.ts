@@ -65,7 +65,7 @@ const asksOne = /\brpc\s*\.\s*(call|batch)\b/
 /** Where one provider may be asked, because enough others tell the same before money depends on it, or none does. */
 const mayAskOne = new Set([
   'chains/evm/chain.ts', // the head: says only up to where to read
-  'chains/evm/find-use.ts', // which block to look into: enough providers must have what is found
+  'chains/evm/accounts.ts', // which block to look into: enough providers must have what is found
   'chains/evm/check.ts', // at the start: whether networks.ts and the chain say the same
   'chains/evm/batcher.ts', // whether the batcher is there: every batch is simulated
   'chains/evm/simulate.ts', // whether a payment would settle: enough are asked before it is sent

@@ -1,18 +1,13 @@
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { Database, Transaction } from '../../database/db.ts'
+import { reachedBy } from '../agree.ts'
 import * as rows from '../rows.ts'
-import type { Chain } from './chain.ts'
-import { noteLies } from './disputes.ts'
-import { readFinality } from './finality.ts'
-import { fillGaps, readContents } from './found.ts'
-import type { Listener, Reached } from './listener.ts'
-import { searchAgain } from './ranges.ts'
-import { readAgain } from './read-again.ts'
-import { paceOf } from './read-blocks.ts'
-import { writeSettled } from './take.ts'
+import { blockCall, blockIn, type Chain } from './chain.ts'
+import { searchAgain } from './search.ts'
+import { fillGaps, type Listener, type Reached, readAgain, readContents, writeSettled } from './take.ts'
 import { turnBack } from './turn-back.ts'
-import { judge, readHeaders } from './witnesses.ts'
+import { judge, noteLies, paceOf, readHeaders } from './witnesses.ts'
 
 /** How long blocks are kept below the finalized one, for queries about the recent past. */
 const keptSeconds = 10_000
@@ -260,4 +255,18 @@ async function writeFinality(
     safe,
     finalized,
   ])
+}
+
+/**
+ * The safe and the finalized block, as far as enough providers report them. A node that has no such block yet answers
+ * null, which counts as block 0.
+ */
+export async function readFinality(chain: Chain): Promise<{ safe: number; finalized: number }> {
+  // Each answer must show that its provider is on our chain: a provider on another chain may report a higher block.
+  const told = await chain.rpc.askAll([blockCall('safe'), blockCall('finalized')], undefined, true)
+  const reached = (place: number) => {
+    const numbers = told.map(({ outcomes }) => blockIn(outcomes[place])?.number ?? 0)
+    return reachedBy(numbers, chain.network.witnessesMin) ?? 0
+  }
+  return { safe: reached(0), finalized: reached(1) }
 }

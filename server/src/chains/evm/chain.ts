@@ -11,7 +11,6 @@ import {
   type RpcOutcome,
   RpcUnavailableError,
 } from '../rpc.ts'
-import type { RawHeader } from './header.ts'
 import { readGas } from './multicall.ts'
 
 /** One EVM chain and its nodes. All hex that is compared is lower case. */
@@ -29,6 +28,11 @@ export type Block = {
   readonly time: Date
   readonly baseFee: bigint
 }
+
+/** A block header as nodes return it. */
+export type RawHeader = { readonly number: Hex; readonly hash: Hex; readonly parentHash: Hex } & Readonly<
+  Record<string, unknown>
+>
 
 /** A block as a provider reported it, with the header that proves or disproves it. */
 export type ToldBlock = Block & { readonly header: RawHeader }

@@ -1,17 +1,13 @@
 import type { Context } from '../../context.ts'
 import * as rows from '../rows.ts'
-import { advance, isAdvancing, type Paces } from './advance.ts'
+import { type AccountNonce, readAgreedNonces } from './accounts.ts'
+import { advance, isAdvancing, type Paces, readFinality } from './advance.ts'
 import { beginLook, cadence, type Demand, endLook, untilDue, watchOf } from './cadence.ts'
 import { type Chain, readHead, type ToldBlock } from './chain.ts'
-import { noteAgreement, noteDispute, noteLies } from './disputes.ts'
-import { readAgreedNonces, readFinality } from './finality.ts'
-import { fillGaps, readContents } from './found.ts'
-import type { AccountNonce, Listener } from './listener.ts'
-import { blocksPerLook, type Range, readRange } from './ranges.ts'
-import { readVerdicts } from './read-blocks.ts'
-import type { Concerns } from './search.ts'
-import { type Believed, takeBlock } from './take.ts'
+import { blocksPerLook, type Concerns, type Range, readRange } from './search.ts'
+import { type Believed, fillGaps, type Listener, readContents, takeBlock } from './take.ts'
 import { giveUpUntold, turnBack } from './turn-back.ts'
+import { noteAgreement, noteDispute, noteLies, readVerdicts } from './witnesses.ts'
 
 /**
  * Follows one chain by ranges of blocks. Each poll, called a look, searches the blocks after the one that was read

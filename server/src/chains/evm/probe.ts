@@ -4,9 +4,8 @@ import { type Ability, askOnly, type Probed, probeNodes, type Trouble } from '..
 import type { ProviderAnswer, RpcOutcome } from '../rpc.ts'
 import { blockCall, blockIn, type Chain, logsCall, openChain, type ToldBlock } from './chain.ts'
 import { topics } from './eip3009.ts'
-import { isGenuine, listLacking } from './header.ts'
-import { blocksPerLook } from './ranges.ts'
-import { searchCalls } from './search.ts'
+import { blocksPerLook, searchCalls } from './search.ts'
+import { isGenuine, listLacking } from './witnesses.ts'
 
 /**
  * Probes the nodes of an EVM chain, each by itself:

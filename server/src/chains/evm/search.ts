@@ -1,7 +1,10 @@
+import { enoughOf } from '../agree.ts'
 import type { Hex } from '../hex.ts'
-import type { RpcCall, RpcOutcome } from '../rpc.ts'
-import type { Chain, ChainLog } from './chain.ts'
+import type { StoredBlock } from '../rows.ts'
+import type { ProviderAnswer, RpcCall, RpcOutcome } from '../rpc.ts'
+import { blockCall, blockIn, type Chain, type ChainLog, type ToldBlock } from './chain.ts'
 import { topics } from './eip3009.ts'
+import { type Account, type BlockVerdict, inOrder, judge } from './witnesses.ts'
 
 /**
  * Which logs of our tokens may concern us: transfers to one of `recipients`, and nonces used or canceled by one of
@@ -33,7 +36,7 @@ export function isConcerned(
 }
 
 /** The blocks in which a search has found something, with the hashes that the provider reported. */
-export type Hits = ReadonlyMap<number, Hex>
+type Hits = ReadonlyMap<number, Hex>
 
 /** Calls that find the blocks with logs that concern us, after one number and up to another. */
 export function searchCalls(
@@ -68,7 +71,7 @@ function filtersOf({ recipients, authorizers }: Concerns): (Hex[] | Hex | null)[
 }
 
 /** A provider's findings. Null if it left a call unanswered, or answered with logs from outside the range. */
-export function hitsIn(
+function hitsIn(
   outcomes: readonly (RpcOutcome | undefined)[],
   { above, upTo }: { readonly above: number; readonly upTo: number },
 ): Hits | null {
@@ -95,4 +98,162 @@ function toWord(address: Hex): Hex {
 
 function toHex(number: number): Hex {
   return `0x${number.toString(16)}`
+}
+
+/**
+ * Reads a range of blocks from every provider: which blocks in it may concern us, the header of its last block, and
+ * whether the block that was read before it is still part of the chain. Each provider gets one request.
+ *
+ * The last call in the request asks for the block that was read before. If the chain is reorganised during the request,
+ * either that answer shows it, or the next range will.
+ */
+export type Range = {
+  /** The block that was read last. */
+  readonly tip: StoredBlock
+  /**
+   * The search begins after this block. It covers some blocks below the tip again, because a node may have been late
+   * with their logs.
+   */
+  readonly above: number
+  readonly end: number
+}
+
+/** What one provider says about a range. */
+export type RangeAccount = {
+  readonly provider: string
+  readonly end: ToldBlock | null
+  readonly tip: ToldBlock | null
+  readonly hits: Hits | null
+}
+
+export type RangeVerdict = {
+  readonly end: BlockVerdict
+  /** Null if the end names the tip as its parent, because then nobody was asked. */
+  readonly tip: BlockVerdict | null
+  /** Whether the chain no longer has the block that was read last. */
+  readonly isTurned: boolean
+  /** The accounts that count: their providers have searched, and have the end and the tip that are believed. */
+  readonly telling: readonly RangeAccount[]
+  /** Whether other providers answered and may report the same in a moment. */
+  readonly isAwaited: boolean
+}
+
+export async function readRange(chain: Chain, range: Range, concerns: Concerns): Promise<RangeVerdict> {
+  const { rpc, network } = chain
+  const isNext = range.end === range.tip.number + 1
+  const searched = { above: range.above, upTo: range.end }
+  const search = searchCalls(chain, concerns, searched)
+  const calls = [blockCall(range.end), ...search, ...(isNext ? [] : [blockCall(range.tip.number)])]
+  const judgeAll = (told: readonly ProviderAnswer[]) => {
+    const accounts = inOrder(told, rpc.providers).map(
+      ({ provider, outcomes }): RangeAccount => ({
+        provider,
+        end: blockIn(outcomes[0]),
+        tip: isNext ? null : blockIn(outcomes[1 + search.length]),
+        hits: hitsIn(
+          search.map((_, i) => outcomes[1 + i]),
+          searched,
+        ),
+      }),
+    )
+    return judgeRange(accounts, range, network.witnessesMin)
+  }
+  const enough = enoughOf(rpc.providers, network.witnessesMin)
+  const isTold = (told: readonly ProviderAnswer[]) => {
+    if (told.length < enough) return false
+    const { telling } = judgeAll(told)
+    return telling.length >= enough && listDiffering(telling).length === 0
+  }
+  return judgeAll(await rpc.askAll(calls, isTold))
+}
+
+/**
+ * Searches again blocks that every provider has had long enough to have all their logs. Returns each provider's
+ * findings, and the last block searched.
+ */
+export async function searchAgain(
+  chain: Chain,
+  { above, upTo }: { readonly above: number; readonly upTo: number },
+  concerns: Concerns,
+): Promise<{ readonly telling: readonly RangeAccount[]; readonly searchedUpTo: number }> {
+  const range = { above, upTo: Math.min(upTo, above + blocksPerLook) }
+  const calls = searchCalls(chain, concerns, range)
+  // There are no addresses to search for.
+  const told =
+    calls.length === 0
+      ? chain.rpc.providers.map((provider) => ({ provider, outcomes: [] }))
+      : await chain.rpc.askAll(calls, undefined, true)
+  const accounts = told.map(
+    ({ provider, outcomes }): RangeAccount => ({
+      provider,
+      end: null,
+      tip: null,
+      hits: hitsIn(
+        calls.map((_, i) => outcomes[i]),
+        range,
+      ),
+    }),
+  )
+  return { telling: accounts.filter(({ hits }) => hits !== null), searchedUpTo: range.upTo }
+}
+
+/**
+ * The most blocks that one look searches. A provider with a lower limit is asked in parts (see endpoint.ts): at ten
+ * blocks per request, this many take 100 requests.
+ */
+export const blocksPerLook = 1_000
+
+function judgeRange(accounts: readonly RangeAccount[], range: Range, witnessesMin: number): RangeVerdict {
+  const isNext = range.end === range.tip.number + 1
+  const end = judge(
+    accounts.map(({ provider, end }) => toHeader(provider, end)),
+    witnessesMin,
+  )
+  const tip = isNext
+    ? null
+    : judge(
+        accounts.map(({ provider, tip }) => toHeader(provider, tip)),
+        witnessesMin,
+      )
+  const below = hashBelow(end, tip)
+  const isLinked = ({ tip: told }: RangeAccount) => isNext || told?.hash === range.tip.hash
+  const telling =
+    end.kind === 'believed' && below === range.tip.hash
+      ? accounts.filter((one) => end.toldBy.includes(one.provider) && isLinked(one) && one.hits !== null)
+      : []
+  const lies = end.lies.length + (tip?.lies.length ?? 0)
+  return {
+    end,
+    tip,
+    isTurned: below !== null && below !== range.tip.hash,
+    telling,
+    isAwaited: accounts.length - lies > telling.length,
+  }
+}
+
+/** The believed hash of the tip: as reported, or the end's parent if there is no block in between. */
+function hashBelow(end: BlockVerdict, tip: BlockVerdict | null): Hex | null {
+  if (tip) return tip.kind === 'believed' ? tip.block.hash : null
+  return end.kind === 'believed' ? end.block.parentHash : null
+}
+
+function toHeader(provider: string, block: ToldBlock | null): Account {
+  return { provider, block, logs: [] }
+}
+
+/** The blocks that some of them have not found, or not with the same hash. */
+function listDiffering(told: readonly Pick<RangeAccount, 'hits'>[]): number[] {
+  return listFound(told).flatMap(({ number, hash }) =>
+    told.every(({ hits }) => hits?.get(number) === hash) ? [] : number,
+  )
+}
+
+/** The blocks that any of them has found, in order, each with the first hash reported for it. */
+export function listFound(
+  told: readonly Pick<RangeAccount, 'hits'>[],
+): { readonly number: number; readonly hash: Hex }[] {
+  const found = new Map<number, Hex>()
+  for (const { hits } of told)
+    for (const [number, hash] of hits ?? []) if (!found.has(number)) found.set(number, hash)
+  return [...found].map(([number, hash]) => ({ number, hash })).toSorted((a, b) => a.number - b.number)
 }

@@ -1,11 +1,13 @@
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
-import type { Transaction } from '../../database/db.ts'
+import type { Database, Transaction } from '../../database/db.ts'
+import type { Hex } from '../hex.ts'
 import * as rows from '../rows.ts'
-import type { Block, Chain } from './chain.ts'
-import type { AccountNonce, Listener } from './listener.ts'
-import { type Concerns, covers } from './search.ts'
-import type { BlockVerdict } from './witnesses.ts'
+import type { AccountNonce } from './accounts.ts'
+import type { Demand } from './cadence.ts'
+import type { Block, Chain, ChainLog } from './chain.ts'
+import { type Concerns, covers, isConcerned, listFound, type RangeAccount } from './search.ts'
+import { type BlockVerdict, type Lie, noteDispute, noteLies, paceOf, readVerdicts } from './witnesses.ts'
 
 /** Stores blocks, each in one transaction with the rows that the listener derives from it. */
 export type Believed = Extract<BlockVerdict, { kind: 'believed' }>
@@ -61,7 +63,7 @@ export async function takeBlock(
  * Adds a block between stored ones, because an earlier search had missed something in it. False if the chain no longer
  * has the tip under which it was found.
  */
-export async function takeMissed(
+async function takeMissed(
   ctx: Context,
   { network: { caip2: network, witnessesMin } }: Chain,
   { block, logs, toldBy, isDoubted }: Believed,
@@ -136,4 +138,279 @@ export async function writeSettled(tx: Transaction, network: string, number: num
     network,
     number,
   ])
+}
+
+type Reading = {
+  /** Whether enough providers reported the block and its logs alike. */
+  readonly isWitnessed: boolean
+  /** Whether a provider has the block but none of these logs. */
+  readonly isDoubted: boolean
+  /** Whether the block was read before: then a witnessed reading replaces what is known of it. */
+  readonly isAgain: boolean
+}
+
+/** The highest blocks that are safe and finalized. */
+export type Reached = { readonly safe: number; readonly finalized: number }
+
+export type Listener = {
+  /** What to search the chain for, as it is now. */
+  concerns(db: Database | Transaction): Promise<Concerns>
+  /** The logs of our tokens in a block of the chain. */
+  onBlock(
+    tx: Transaction,
+    block: Omit<Block, 'baseFee'>,
+    logs: readonly ChainLog[],
+    reading: Reading,
+  ): Promise<void>
+  /** Blocks that are no longer part of the chain, which now ends at `number`. */
+  onOrphaned(tx: Transaction, hashes: readonly Hex[], number: number): Promise<void>
+  /**
+   * The accounts whose nonces are needed: those of every process, because any process may lead. Without `isComplete`,
+   * only those that have something in flight.
+   */
+  accounts(isComplete: boolean): Promise<readonly string[]>
+  /** The nonces of the accounts at the end of the chain that was read. */
+  onNonces(tx: Transaction, accounts: readonly AccountNonce[]): Promise<void>
+  /** Whether anybody may be paying. */
+  readDemand(): Promise<Demand>
+  /** Whether anything waits for a block to become safe or finalized. */
+  awaitsFinality(): Promise<boolean>
+  /** How much of the way from one finality to another can be gone in one transaction. */
+  reach(from: Reached, to: Reached): Promise<Reached>
+  /** Blocks have reached a finality, all of it if `isLast`. Returns whether that changed anything. */
+  onFinality(tx: Transaction, from: Reached, to: Reached, isLast: boolean): Promise<boolean>
+  /** Called after each commit that may have changed something. */
+  onCommit(): void
+}
+
+/** A block in which a provider reports something. */
+export type BlockPlace = { readonly number: number; readonly hash: Hex }
+
+/** Reads stored blocks again from every provider. Returns the numbers of those that are still not witnessed. */
+export async function readAgain(
+  ctx: Context,
+  chain: Chain,
+  follower: rows.Follower,
+  blocks: readonly rows.StoredBlock[],
+  listener: Listener,
+): Promise<number[]> {
+  const { caip2: network, witnessesMin } = chain.network
+  const read = await readVerdicts(ctx, chain, blocks, false)
+  const lacking: number[] = []
+  for (const [i, stored] of blocks.entries()) {
+    const verdict = read[i]
+    if (verdict?.kind === 'disputed') await noteDispute(ctx, chain, follower, verdict)
+    // Another block in its place means a reorganisation, which the next look at the head finds.
+    if (verdict?.kind !== 'believed' || verdict.block.hash !== stored.hash) {
+      lacking.push(stored.number)
+      continue
+    }
+    const isWitnessed = verdict.toldBy.length >= witnessesMin
+    if (!isWitnessed) lacking.push(stored.number)
+    await ctx.db.transaction(async (tx) => {
+      await rows.lockFollower(tx, network)
+      // Another process may have turned back: reading a block again must not bring it back into the chain.
+      if (!(await noteToldBy(tx, network, stored.hash, verdict))) return
+      const { isDoubted } = verdict
+      await listener.onBlock(tx, stored, verdict.logs, { isWitnessed, isDoubted, isAgain: true })
+    })
+  }
+  listener.onCommit()
+  return lacking
+}
+
+/**
+ * Reads blocks below the tip that are not stored, although a provider reports a finding in them. Returns the numbers of
+ * those that could not be stored.
+ */
+async function readMissed(
+  ctx: Context,
+  chain: Chain,
+  { follower, tip }: { readonly follower: rows.Follower; readonly tip: rows.StoredBlock },
+  places: readonly BlockPlace[],
+  listener: Listener,
+): Promise<number[]> {
+  const read = await readVerdicts(ctx, chain, places, false)
+  const lacking: number[] = []
+  for (const [i, { number }] of places.entries()) {
+    const verdict = read[i]
+    if (verdict?.kind === 'disputed' || verdict?.kind === 'forked')
+      await noteDispute(ctx, chain, follower, verdict)
+    const isTaken = verdict?.kind === 'believed' && (await takeMissed(ctx, chain, verdict, tip, listener))
+    if (!isTaken) lacking.push(number)
+  }
+  return lacking
+}
+
+/** At most this many are read at once, because a provider can name any number. */
+const placesMax = 8
+
+/** Reads these blocks again, from every provider, to find what was missed in them. */
+export async function readBlocksAgain(
+  ctx: Context,
+  chain: Chain,
+  places: readonly BlockPlace[],
+  listener: Listener,
+): Promise<void> {
+  const network = chain.network.caip2
+  const [follower, tip] = await Promise.all([
+    rows.readFollower(ctx.db, network),
+    rows.readTip(ctx.db, network),
+  ])
+  if (!follower || !tip) return
+  const hashes = places.map(({ hash }) => hash)
+  const stored = await readBlocksByHash(ctx.db, network, hashes)
+  if (stored.length > 0) await readAgain(ctx, chain, follower, stored, listener)
+  const isStored = ({ number }: BlockPlace) => stored.some((block) => block.number === number)
+  const missed = places.filter((place) => place.number < tip.number && !isStored(place)).slice(0, placesMax)
+  await readMissed(ctx, chain, { follower, tip }, missed, listener)
+}
+
+/** Those of these blocks that are stored and part of the chain, oldest first. */
+async function readBlocksByHash(
+  db: Database,
+  network: string,
+  hashes: readonly Hex[],
+): Promise<rows.StoredBlock[]> {
+  const found = await db.query<rows.BlockRow>(
+    'select * from blocks where network = $1 and hash = any($2) order by number',
+    [network, hashes],
+  )
+  return found.map(rows.toBlock)
+}
+
+/** Records who reported a block at a later reading. False if it is no longer part of the chain. */
+async function noteToldBy(
+  tx: Transaction,
+  network: string,
+  hash: Hex,
+  { toldBy, logs }: { readonly toldBy: readonly string[]; readonly logs: readonly unknown[] },
+): Promise<boolean> {
+  const told = await tx.query<{ number: string }>(
+    `with told as (
+       update blocks set told_by = $3, is_found = is_found or $4 where network = $1 and hash = $2 returning number
+     ), head as (
+       update followers set witnesses = cardinality($3::text[])
+       where network = $1 and head_number = (select number from told)
+     )
+     select number from told`,
+    [network, hash, toldBy, logs.length > 0],
+  )
+  return told.length > 0
+}
+
+/**
+ * A search only finds blocks. What is in them is read by their hashes, with all logs of our tokens, and decided as for any
+ * block: an authorization and its transfer are neighbours, and what the search asks for would show one of them.
+ */
+type FoundBlock = {
+  readonly number: number
+  readonly verdict: BlockVerdict
+  /** Whether something in it does concern us. */
+  readonly isOurs: boolean
+}
+
+export type Contents = {
+  /** What was found and is not stored with its logs, lowest first. */
+  readonly read: readonly FoundBlock[]
+  /** Those who have found every block in which something is. */
+  readonly consistent: readonly RangeAccount[]
+  /** Whether everything was read that they have found above the tip, and at or below it. */
+  readonly isWhole: boolean
+  readonly isWholeBelow: boolean
+}
+
+/** What is searched, with what is stored of it. */
+export type Searched = {
+  readonly tip: rows.StoredBlock
+  readonly stored: ReadonlyMap<number, rows.StoredBlock>
+  readonly concerns: Concerns
+}
+
+/** Of what is found at or below the tip, so much is read per look, so that it holds up nothing above. */
+const belowPerLook = 5
+
+export async function readContents(
+  ctx: Context,
+  chain: Chain,
+  telling: readonly RangeAccount[],
+  { tip, stored, concerns }: Searched,
+): Promise<Contents> {
+  const { witnessesMin } = chain.network
+  const pace = paceOf(chain)
+  const found = listFound(telling)
+  const isKnown = ({ number, hash }: BlockPlace) => {
+    const block = stored.get(number)
+    return block?.hash === hash && block.isFound && block.witnesses >= witnessesMin
+  }
+  const above = found.filter(({ number }) => number > tip.number)
+  const below = found.filter((place) => place.number <= tip.number && !isKnown(place))
+  const some = [...below.slice(0, belowPerLook), ...above.slice(0, pace)]
+  const verdicts = await readVerdicts(ctx, chain, some, true)
+  const read = some.flatMap(({ number }, i): FoundBlock[] => {
+    const verdict = verdicts[i]
+    return verdict ? [{ number, verdict, isOurs: isOurs(verdict, concerns) }] : []
+  })
+  await noteLies(ctx, chain, listMadeUp(telling, read, witnessesMin))
+  const confirmed = [
+    ...found.filter(isKnown),
+    ...read.flatMap(({ number, verdict, isOurs }) =>
+      isOurs && verdict.kind === 'believed' ? [{ number, hash: verdict.block.hash }] : [],
+    ),
+  ]
+  return {
+    read,
+    consistent: telling.filter(({ hits }) =>
+      confirmed.every(({ number, hash }) => hits?.get(number) === hash),
+    ),
+    isWhole: above.length <= pace,
+    isWholeBelow: below.length <= belowPerLook,
+  }
+}
+
+/** A search that finds something in a block in which nothing is, as enough providers tell, is a lie. */
+function listMadeUp(
+  telling: readonly RangeAccount[],
+  read: readonly FoundBlock[],
+  witnessesMin: number,
+): Lie[] {
+  if (witnessesMin === 1) return []
+  return read.flatMap(({ number, verdict, isOurs }) => {
+    if (isOurs || verdict.kind !== 'believed' || verdict.toldBy.length < witnessesMin) return []
+    return telling
+      .filter(({ hits }) => hits?.get(number) === verdict.block.hash)
+      .map(({ provider }) => ({ provider, what: `something found in block ${number}, in which nothing is` }))
+  })
+}
+
+function isOurs(verdict: BlockVerdict, concerns: Concerns): boolean {
+  return verdict.kind === 'believed' && verdict.logs.some((log) => isConcerned(log, concerns))
+}
+
+/**
+ * Takes what was found at or below the tip and is not stored: an earlier search missed it. False if some of that cannot be
+ * taken yet.
+ */
+export async function fillGaps(
+  ctx: Context,
+  chain: Chain,
+  { follower, tip, stored }: Omit<Searched, 'concerns'> & { readonly follower: rows.Follower },
+  { read, isWholeBelow }: Contents,
+  listener: Listener,
+): Promise<boolean> {
+  let isFilled = isWholeBelow
+  for (const { number, verdict, isOurs } of read) {
+    if (number > tip.number) continue
+    if (verdict.kind === 'disputed' || verdict.kind === 'forked')
+      await noteDispute(ctx, chain, follower, verdict)
+    if (verdict.kind !== 'believed') isFilled = false
+    if (verdict.kind !== 'believed' || !isOurs) continue
+    const block = stored.get(number)
+    if (block?.isFound) continue
+    const isTaken = block
+      ? (await readAgain(ctx, chain, follower, [block], listener)).length === 0
+      : await takeMissed(ctx, chain, verdict, tip, listener)
+    if (!isTaken) isFilled = false
+  }
+  return isFilled
 }

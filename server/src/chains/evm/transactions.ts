@@ -3,7 +3,7 @@ import type { Hex } from '../hex.ts'
 import { type ProviderAnswer, type RpcCall, type RpcOutcome, unwrap } from '../rpc.ts'
 import type { Chain } from './chain.ts'
 import { topics } from './eip3009.ts'
-import type { BlockPlace } from './read-again.ts'
+import type { BlockPlace } from './take.ts'
 
 /**
  * What providers report about transactions. Where money depends on a fact, `witnessesMin` of them and most of those

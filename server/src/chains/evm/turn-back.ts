@@ -4,9 +4,8 @@ import type { Database, Transaction } from '../../database/db.ts'
 import type { Hex } from '../hex.ts'
 import * as rows from '../rows.ts'
 import type { Chain } from './chain.ts'
-import { noteDispute, noteLies } from './disputes.ts'
-import type { Listener } from './listener.ts'
-import { judge, readHeaders } from './witnesses.ts'
+import type { Listener } from './take.ts'
+import { judge, noteDispute, noteLies, readHeaders } from './witnesses.ts'
 
 /** Blocks compared at a time. */
 const stepBack = 32

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ChainLog, ToldBlock } from './chain.ts'
-import { isGenuine } from './header.ts'
-import { type Account, judge } from './witnesses.ts'
+import { type Account, isGenuine, judge } from './witnesses.ts'
 
 const word = (digit: string) => `0x${digit.repeat(64)}` as const
 const token = `0x${'ab'.repeat(20)}` as const

@@ -1,9 +1,22 @@
+import { keccak_256 } from '@noble/hashes/sha3'
+import { toRlp } from 'viem/utils'
+import type { Context } from '../../context.ts'
+import type { Database } from '../../database/db.ts'
 import { enoughOf, isMost } from '../agree.ts'
 import type { Hex } from '../hex.ts'
+import * as rows from '../rows.ts'
 import type { ProviderAnswer, RpcOutcome } from '../rpc.ts'
-import { blockCall, blockIn, type Chain, type ChainLog, logsCall, type ToldBlock, toLogs } from './chain.ts'
+import {
+  blockCall,
+  blockIn,
+  type Chain,
+  type ChainLog,
+  logsCall,
+  type RawHeader,
+  type ToldBlock,
+  toLogs,
+} from './chain.ts'
 import { topics } from './eip3009.ts'
-import { canContain, countHashed, isGenuine, isPartOf } from './header.ts'
 
 /**
  * What the providers report about a block, and what we believe of it.
@@ -233,4 +246,225 @@ export function inOrder(
   providers: readonly string[],
 ): readonly ProviderAnswer[] {
   return told.toSorted((a, b) => providers.indexOf(a.provider) - providers.indexOf(b.provider))
+}
+
+/** The header's fields in the order in which they are hashed. Later forks added fields at the end. */
+const words = [
+  'parentHash',
+  'sha3Uncles',
+  'miner',
+  'stateRoot',
+  'transactionsRoot',
+  'receiptsRoot',
+  'logsBloom',
+]
+const quantities = ['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp']
+const seals = ['extraData', 'mixHash', 'nonce']
+const added: readonly { readonly name: string; readonly isQuantity: boolean }[] = [
+  { name: 'baseFeePerGas', isQuantity: true },
+  { name: 'withdrawalsRoot', isQuantity: false },
+  { name: 'blobGasUsed', isQuantity: true },
+  { name: 'excessBlobGas', isQuantity: true },
+  { name: 'parentBeaconBlockRoot', isQuantity: false },
+  { name: 'requestsHash', isQuantity: false },
+]
+
+/**
+ * Whether a header hashes to the hash it claims. False may also mean that a newer fork added a field that we do not
+ * know, so it proves a lie only where another provider's header of the same height does hash to its name.
+ */
+export function isGenuine(header: RawHeader): boolean {
+  const hex = (name: string) => String(header[name] ?? '0x') as Hex
+  const fields = [
+    ...words.map(hex),
+    ...quantities.map((name) => minimal(hex(name))),
+    ...seals.map(hex),
+    ...added
+      .filter(({ name }) => header[name] !== undefined && header[name] !== null)
+      .map(({ name, isQuantity }) => (isQuantity ? minimal(hex(name)) : hex(name))),
+  ]
+  try {
+    return hash(Buffer.from(toRlp(fields).slice(2), 'hex')) === header.hash.toLowerCase()
+  } catch {
+    // Not hex: nothing that hashes to anything.
+    return false
+  }
+}
+
+const hashed = [...words, ...quantities, ...seals, ...added.map(({ name }) => name)]
+
+/** How many of the fields that are hashed a header has. */
+function countHashed(header: RawHeader): number {
+  return hashed.filter((name) => (header[name] ?? null) !== null).length
+}
+
+/** The fields that a header must have lost if it does not hash to its name; of those that came with forks, all it lacks. */
+export function listLacking(header: RawHeader): string[] {
+  const lacks = (name: string) => (header[name] ?? null) === null
+  const lost = [...words, ...quantities, ...seals].filter(lacks)
+  return lost.length > 0 ? lost : added.map(({ name }) => name).filter(lacks)
+}
+
+/** Whether a header is the other one, apart from fields that it lacks. */
+function isPartOf(header: RawHeader, whole: RawHeader): boolean {
+  const text = (value: unknown) =>
+    String(value)
+      .toLowerCase()
+      .replace(/^0x0+(?=.)/, '0x')
+  return hashed.every(
+    (name) => (header[name] ?? null) === null || text(header[name]) === text(whole[name] ?? ''),
+  )
+}
+
+/** Whether a block with this bloom filter can contain a log with this address and these topics. */
+export function canContain(header: RawHeader, log: { address: Hex; topics: readonly Hex[] }): boolean {
+  const bloom = bloomOf(header)
+  // A node that leaves the bloom out proves nothing.
+  if (bloom.length !== bloomBytes) return true
+  return isInBloom(bloom, log.address) && log.topics.every((value) => isInBloom(bloom, value))
+}
+
+const bloomBytes = 256
+/** A full block has thousands of logs to compare with its bloom. */
+const blooms = new WeakMap<RawHeader, Buffer>()
+
+function bloomOf(header: RawHeader): Buffer {
+  const bloom = blooms.get(header) ?? Buffer.from(String(header.logsBloom ?? '').slice(2), 'hex')
+  blooms.set(header, bloom)
+  return bloom
+}
+
+function isInBloom(bloom: Buffer, value: Hex): boolean {
+  return bitsOf(value).every((bit) => {
+    const byte = bloom[bloomBytes - 1 - (bit >> 3)] ?? 0
+    return (byte & (1 << (bit & 7))) !== 0
+  })
+}
+
+/**
+ * The bits of values seen before. Every provider reports the same values, a block is read more than once, and a payment
+ * has each of its values in two logs; hashing them each time would take a third of the worker's time.
+ */
+const remembered = new Map<Hex, readonly number[]>()
+/** The values of some thirty full batches; 2 MB. */
+const rememberedMax = 10_000
+
+/** Each value sets three bits: the lowest 11 bits of the first three 16-bit words of its hash. */
+function bitsOf(value: Hex): readonly number[] {
+  const known = remembered.get(value)
+  if (known) return known
+  const digest = Buffer.from(keccak_256(Buffer.from(value.slice(2), 'hex')))
+  const bits = [0, 2, 4].map((offset) => digest.readUInt16BE(offset) & 0x7ff)
+  if (remembered.size >= rememberedMax) remembered.clear()
+  remembered.set(value, bits)
+  return bits
+}
+
+/** RLP has no leading zeros, and zero is empty. */
+function minimal(quantity: Hex): Hex {
+  const digits = quantity.slice(2).replace(/^0+/, '')
+  return digits === '' ? '0x' : `0x${digits.length % 2 === 0 ? '' : '0'}${digits}`
+}
+
+function hash(bytes: Uint8Array): Hex {
+  return `0x${Buffer.from(keccak_256(bytes)).toString('hex')}`
+}
+
+/** If providers differ above `safe` for longer than this, the reason is not an ordinary reorganisation. */
+const forkSeconds = 10
+
+/**
+ * Stops asking providers that were caught lying for a while, and warns the operator. Each provider is logged once per
+ * read: one that lies about a block often lies about all of them, and payers wait meanwhile.
+ */
+export async function noteLies(ctx: Context, chain: Chain, lies: readonly Lie[]): Promise<void> {
+  for (const { provider, what } of new Map(lies.map((lie) => [lie.provider, lie])).values()) {
+    chain.rpc.setAside(provider)
+    ctx.metrics.contradictions.inc({ network: chain.network.id, provider })
+    await noteFault(ctx.db, chain.network.caip2, provider, what)
+    ctx.log.warn(
+      { network: chain.network.id, provider, lie: what },
+      'a node reported something false and is not asked for a while; if this repeats, replace its provider',
+    )
+  }
+}
+
+type Disagreement =
+  | { readonly kind: 'forked'; readonly number: number }
+  | { readonly kind: 'disputed'; readonly what: string }
+
+/**
+ * Records that providers contradict each other and nothing proves which one lies. Until they agree, no block is
+ * accepted and no payment is claimed.
+ */
+export async function noteDispute(
+  ctx: Context,
+  chain: Chain,
+  follower: rows.Follower,
+  disagreement: Disagreement,
+): Promise<void> {
+  if (
+    disagreement.kind === 'forked' &&
+    disagreement.number > follower.safeNumber &&
+    (follower.headAgeSeconds ?? 0) < forkSeconds
+  )
+    return
+  const what = disagreement.kind === 'forked' ? `block ${disagreement.number}` : disagreement.what
+  ctx.metrics.nodeDispute.set({ network: chain.network.id }, 1)
+  if (await rows.writeDispute(ctx.db, chain.network.caip2, what))
+    ctx.log.error(
+      { network: chain.network.id, dispute: what },
+      'the nodes contradict each other, so payments are refused; find out which provider is wrong and remove it',
+    )
+}
+
+export async function noteAgreement(ctx: Context, chain: Chain, { dispute }: rows.Follower): Promise<void> {
+  ctx.metrics.nodeDispute.set({ network: chain.network.id }, 0)
+  if (dispute !== null && (await rows.writeDispute(ctx.db, chain.network.caip2, null)))
+    ctx.log.info({ network: chain.network.id }, 'the nodes agree again')
+}
+
+/** Records that a provider was caught lying. The count starts again after a day without a lie. */
+async function noteFault(db: Database, network: string, provider: string, fault: string): Promise<void> {
+  await db.query(
+    `insert into node_faults as f (network, provider, fault, faults, last_at) values ($1, $2, $3, 1, clock())
+     on conflict (network, provider) do update set fault = $3, last_at = clock(),
+       faults = case when f.last_at > clock() - interval '1 day' then f.faults + 1 else 1 end`,
+    [network, provider, fault],
+  )
+}
+
+/** Blocks per request, at most and at first, and the number of logs that a request should not exceed. */
+const blocksPerRead = 20
+const blocksPerFirstRead = 5
+const logsPerRead = 10_000
+
+/**
+ * Reads blocks from every provider, decides what to believe of each, and stops asking those that were caught lying for
+ * a while.
+ */
+export async function readVerdicts(
+  ctx: Context,
+  chain: Chain,
+  wanted: readonly WantedBlock[],
+  isHasty: boolean,
+): Promise<BlockVerdict[]> {
+  if (wanted.length === 0) return []
+  // If no provider can answer in time, the next read asks for less.
+  paces.set(chain, Math.ceil(wanted.length / 2))
+  const accounts = await readAccounts(chain, wanted, isHasty)
+  const verdicts = accounts.map((one) => judge(one, chain.network.witnessesMin))
+  const logs = verdicts.reduce((sum, one) => sum + (one.kind === 'believed' ? one.logs.length : 0), 0)
+  const logsPerBlock = Math.max(1, logs / Math.max(1, verdicts.length))
+  paces.set(chain, Math.min(blocksPerRead, Math.max(1, Math.floor(logsPerRead / logsPerBlock))))
+  const lies = verdicts.flatMap((verdict) => verdict.lies)
+  await noteLies(ctx, chain, lies)
+  return verdicts
+}
+
+/** How many blocks of each chain this process reads at a time, adapted to how many logs the last ones had. */
+const paces = new WeakMap<Chain, number>()
+
+export function paceOf(chain: Chain): number {
+  return paces.get(chain) ?? blocksPerFirstRead
 }

@@ -1,6 +1,6 @@
+import { readStates } from '../../chains/evm/accounts.ts'
 import type { Chain } from '../../chains/evm/chain.ts'
-import { type BlockPlace, readBlocksAgain } from '../../chains/evm/read-again.ts'
-import { readStates } from '../../chains/evm/read-states.ts'
+import { type BlockPlace, readBlocksAgain } from '../../chains/evm/take.ts'
 import { readUses } from '../../chains/evm/transactions.ts'
 import {
   isWitnessedUpTo,

@@ -1,6 +1,6 @@
 import type { Chain, ChainLog } from '../../chains/evm/chain.ts'
 import { type NonceEvent, readTransfers } from '../../chains/evm/eip3009.ts'
-import type { Listener } from '../../chains/evm/listener.ts'
+import type { Listener } from '../../chains/evm/take.ts'
 import { readTransactions, type SentTransaction } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { RpcUnavailableError } from '../../chains/rpc.ts'

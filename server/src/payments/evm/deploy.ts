@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { readNextNonces } from '../../chains/evm/accounts.ts'
 import { batcher, deployData, deployer, readHasBatcher } from '../../chains/evm/batcher.ts'
 import { type Chain, readHasCode, readHead } from '../../chains/evm/chain.ts'
-import { readNextNonces } from '../../chains/evm/finality.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
 import { SignerAwayError, SignRefusedError } from '../../chains/signers/signing.ts'
 import type { Context } from '../../context.ts'

@@ -1,5 +1,5 @@
+import { findUse } from '../../chains/evm/accounts.ts'
 import type { Chain } from '../../chains/evm/chain.ts'
-import { findUse } from '../../chains/evm/find-use.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'

@@ -1,5 +1,5 @@
 import type { Chain } from '../../chains/evm/chain.ts'
-import { readBlocksAgain } from '../../chains/evm/read-again.ts'
+import { readBlocksAgain } from '../../chains/evm/take.ts'
 import { isNonceUsed, readInclusion } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { lockFollower, readDeepBlock, readTip } from '../../chains/rows.ts'

@@ -1,7 +1,6 @@
 import { parseTransaction } from 'viem/utils'
+import { type AccountNonce, readAgreedNonces, readNextNonces } from '../../chains/evm/accounts.ts'
 import type { Chain } from '../../chains/evm/chain.ts'
-import { readAgreedNonces, readNextNonces } from '../../chains/evm/finality.ts'
-import type { AccountNonce } from '../../chains/evm/listener.ts'
 import { multicall } from '../../chains/evm/multicall.ts'
 import { fillFeeMax, type Unsigned } from '../../chains/evm/policy.ts'
 import { isHeld, isUnfunded } from '../../chains/evm/refusals.ts'

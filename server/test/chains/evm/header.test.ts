@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Hex } from 'viem'
-import { openChain } from '../../../src/chains/evm/chain.ts'
-import { canContain, isGenuine, type RawHeader } from '../../../src/chains/evm/header.ts'
+import { openChain, type RawHeader } from '../../../src/chains/evm/chain.ts'
+import { canContain, isGenuine } from '../../../src/chains/evm/witnesses.ts'
 import { parseNode } from '../../../src/config/parse.ts'
 import { openEvm } from '../../support/chain/evm.ts'
 

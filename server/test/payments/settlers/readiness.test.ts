@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { blocksPerLook } from '../../../src/chains/evm/ranges.ts'
+import { blocksPerLook } from '../../../src/chains/evm/search.ts'
 import { openRails } from '../../../src/payments/rails.ts'
 import { openReadiness } from '../../../src/payments/settlers/readiness.ts'
 import { openProvider } from '../../chains/support/provider.ts'

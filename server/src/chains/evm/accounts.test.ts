@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { findUse } from './accounts.ts'
 import type { Chain } from './chain.ts'
-import { findUse } from './find-use.ts'
 
 const address = `0x${'5e'.repeat(20)}` as const
 const hash = `0x${'ab'.repeat(32)}` as const
