@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openDriven } from '../../payments/adversity/driven.ts'
+import { until } from '../../support/until.ts'
 import type { Policy } from '../support/policies.ts'
 import { openProvider } from '../support/provider.ts'
 
@@ -22,13 +23,21 @@ const lookAtFinality = async () => {
   shop.clock.now = null
 }
 
+/** A payment that a reorganisation took back is sent again some seconds after it was sent, and this one waits for it. */
 async function payOne(): Promise<void> {
   await shop.idle()
   const payments = await shop.prepare(1)
   const [answer] = await shop.present(payments)
-  await shop.send()
-  await shop.mine()
-  assert.equal((await answer)?.statusCode, 200)
+  let status: number | null = null
+  void answer?.then(({ statusCode }) => {
+    status = statusCode
+  })
+  await until('answered', async () => {
+    await shop.send()
+    await shop.mine()
+    return status !== null
+  })
+  assert.equal(status, 200)
 }
 
 // What was refused once is remembered, so each takes less than the one before.
