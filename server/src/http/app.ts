@@ -275,7 +275,11 @@ function openAdmission(ctx: Context, authenticator: Authenticator, shares: Share
       )
     const needsFresh = route.needsFreshCaller === true && route.method === 'GET'
     request.caller = needsFresh ? await authenticator.refresh(found) : found
-    const { storeId } = request.params as { storeId?: string }
+    const ids = request.params as { readonly [name: string]: string; readonly storeId?: string }
+    // PostgreSQL compares no text with a zero byte.
+    if (Object.values(ids).some((id) => id.includes('\0')))
+      throw new Problem('not_found', 'An id contains a zero byte, so it belongs to nothing.')
+    const { storeId } = ids
     if (storeId !== undefined && storeId !== found.holder.store.id) {
       throw new Problem('not_found', 'No such store.')
     }

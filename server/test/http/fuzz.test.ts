@@ -262,6 +262,23 @@ test('any request to any operation gets an answer that the API document allows, 
     assert(statuses.has(status), `no ${status}`)
 })
 
+test('an id with a zero byte, which the database cannot compare, belongs to nothing', async () => {
+  const fits = operations.filter(({ path }) => path.includes('{'))
+  assert(fits.length > 30)
+  for (const operation of fits)
+    for (const bad of ['%00', 'x%00', '%00%00/']) {
+      const url = operation.path.replace(/\{(\w+)\}/g, (_, name) => (name === 'storeId' ? shop.id : bad))
+      for (const path of [url, operation.path.replace(/\{\w+\}/g, bad)]) {
+        const body = operation.method === 'GET' ? undefined : '{}'
+        const answer = await send(farthing.app, operation.method, path, body, { 'x-api-key': shop.key })
+        const about = `${operation.method} ${path}`
+        assert.notEqual(answer.statusCode, 500, about)
+        if (answer.statusCode === 422) assert(!answer.body.includes('database'), `${about}: ${answer.body}`)
+        if (!bad.endsWith('/')) assertDocumented(operation, answer, about)
+      }
+    }
+})
+
 // Bodies and paths
 
 test('a duplicate key in a JSON object is rejected, however it is escaped and spaced', async () => {
