@@ -4,6 +4,7 @@ import type { Offer } from '@farthing/sdk/pay'
 import { listNodeRecords } from '../../chains/record-nodes.ts'
 import type { Context } from '../../context.ts'
 import type { Network } from '../../networks.ts'
+import { noteLook } from '../../payments/looks.ts'
 import type { AnySigner, Rail } from '../../payments/rail.ts'
 import { listConnected, openRails } from '../../payments/rails.ts'
 import { describeRunway, readRunways } from '../../payments/settlers/runway.ts'
@@ -76,6 +77,8 @@ export async function rehearse(
   const end = () => ending.abort()
   for (const signal of stopSignals) process.once(signal, end)
   const run: Run = { ctx, actor, rail, options, report, ending, step: 'deployment', mayHavePaid: false }
+  // A settler that was filled just now is seen filled when the next run asks.
+  noteLook(ctx, [rail.network.caip2])
   try {
     await checkDeployment(ctx, rail, report, readSigners)
     await withStore(run)

@@ -24,7 +24,7 @@ import {
 } from './choose.ts'
 import { countCosts } from './count-costs.ts'
 import { findForeign } from './find-foreign.ts'
-import { cappedFees, type Fees, fillLost, sendBytes, tend } from './tend.ts'
+import { cappedFees, type Fees, fillLost, reserveCost, sendBytes, tend } from './tend.ts'
 
 /**
  * A lane settles payments with one key. It loops over small steps, and may crash in any of them:
@@ -97,8 +97,11 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   const entered = await enterLane(
     ctx,
     { network, address: signer.address, holder },
-    () => readFunds(chain, signer.address),
-    () => readDataFee(chain, fullBatch),
+    {
+      readBalance: () => readFunds(chain, signer.address),
+      readDataFee: () => readDataFee(chain, fullBatch),
+      least: (baseFee, dataFee) => reserveCost(chain.network, baseFee, dataFee, 0) ?? 0n,
+    },
   )
   if (entered === 'held') return null
   if (entered === 'blind') return false

@@ -29,13 +29,12 @@ import { openSteps } from '../settlers/lane.ts'
 import { releaseSettler } from '../settlers/rows.ts'
 import { heldMax, insertReserved, suffixMax, suffixUnits } from '../transfers/reserve.ts'
 import { buryDead } from './bury-dead.ts'
-import { fullBatch } from './choose.ts'
 import { openListener } from './credit-blocks.ts'
 import { deployBatcher } from './deploy.ts'
 import { stepLane } from './lane.ts'
 import { lookUpPasted, reverseGone } from './look-up.ts'
 import { findSent, openRefunds } from './refund.ts'
-import { cappedFees } from './tend.ts'
+import { reserveCost } from './tend.ts'
 import { type EvmVerifier, findMismatch, type HasCode, verifyPayment } from './verify.ts'
 
 /** Simulations run from this address: the token does not care which settler sends a transfer. */
@@ -91,14 +90,6 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
 
 export function openVerifier(ctx: Context, chain: Chain): EvmVerifier {
   return { chain, simulate: openSimulate(chain, nobody), hasCode: openHasCode(ctx, chain) }
-}
-
-/** Nodes demand the most that a transaction can cost before they take it: all its gas at the highest fee it offers. */
-function reserveCost(network: EvmNetwork, baseFee: bigint, dataFee: bigint, waiting: number): bigint | null {
-  const fees = cappedFees(network, baseFee)
-  if (!fees) return null
-  const full = fullBatch.gas * fees.maxFeePerGas + dataFee
-  return full + (full * BigInt(waiting)) / BigInt(fullBatch.payments)
 }
 
 /** Null if the token has since been removed from networks.ts. */

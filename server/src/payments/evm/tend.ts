@@ -11,6 +11,7 @@ import { crashPoint } from '../../crash.ts'
 import type { EvmNetwork } from '../../networks.ts'
 import { broadcast } from '../settlers/lane.ts'
 import { insertFill, insertReplacement, type Unmined } from '../settlers/rows.ts'
+import { fullBatch } from './choose.ts'
 
 type Sender = { readonly chain: Chain; readonly signer: Signer }
 
@@ -164,4 +165,17 @@ export function raisedFees(network: EvmNetwork, before: Fees, baseFee: bigint, i
 
 function under(cap: bigint, { maxFeePerGas, maxPriorityFeePerGas }: Fees): Fees {
   return { maxFeePerGas: maxFeePerGas > cap ? cap : maxFeePerGas, maxPriorityFeePerGas }
+}
+
+/** Nodes demand the most that a transaction can cost before they take it: all its gas at the highest fee it offers. */
+export function reserveCost(
+  network: EvmNetwork,
+  baseFee: bigint,
+  dataFee: bigint,
+  waiting: number,
+): bigint | null {
+  const fees = cappedFees(network, baseFee)
+  if (!fees) return null
+  const full = fullBatch.gas * fees.maxFeePerGas + dataFee
+  return full + (full * BigInt(waiting)) / BigInt(fullBatch.payments)
 }

@@ -10,6 +10,17 @@ import { type Leased, leaseSettler, noteBalance } from './rows.ts'
 /** Longer than any step takes. After this time another process takes over from one that died. */
 const leaseSeconds = 10
 
+/** How old a settler's balance may be: while somebody may be paying, while it is too low for that, and otherwise. */
+const balanceKeptSeconds = { awake: 10, low: 30, idle: 600 }
+
+/** How a lane reads what its settler has, and what it needs. */
+type Funds = {
+  readonly readBalance: (settler: Leased) => Promise<bigint>
+  readonly readDataFee?: () => Promise<bigint>
+  /** Below this, payers are refused. */
+  readonly least: (baseFee: bigint, dataFee: bigint) => bigint
+}
+
 type Entered = { readonly settler: Leased; readonly follower: Follower & { readonly headTime: Date } }
 
 /**
@@ -24,15 +35,17 @@ export async function enterLane(
     address,
     holder,
   }: { readonly network: string; readonly address: string; readonly holder: string },
-  readBalance: (settler: Leased) => Promise<bigint>,
-  readDataFee: () => Promise<bigint> = async () => 0n,
+  { readBalance, readDataFee = async () => 0n, least }: Funds,
 ): Promise<Entered | 'held' | 'blind'> {
   const settler = await leaseSettler(ctx.db, network, address, holder, leaseSeconds)
   if (!settler) return 'held'
   const follower = await readFollower(ctx.db, network)
   if (!follower?.headTime) return 'blind'
   const entered = { ...follower, headTime: follower.headTime }
-  if (!settler.isBalanceOld) return { settler, follower: entered }
+  const { balanceWei, balanceAgeSeconds, isAwake } = settler
+  const isLow = balanceWei === null || balanceWei < least(follower.baseFee, settler.dataFeeWei)
+  const keptSeconds = balanceKeptSeconds[isAwake ? 'awake' : isLow ? 'low' : 'idle']
+  if (balanceAgeSeconds !== null && balanceAgeSeconds < keptSeconds) return { settler, follower: entered }
   const [balance, dataFee] = await Promise.all([readBalance(settler), readDataFee()])
   await noteBalance(ctx.db, network, address, { balance, dataFee })
   return { settler: { ...settler, balanceWei: balance, dataFeeWei: dataFee }, follower: entered }

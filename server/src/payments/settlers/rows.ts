@@ -15,7 +15,8 @@ export type Settler = {
   readonly balanceWei: bigint | null
   /** What a full batch costs on top of its gas. */
   readonly dataFeeWei: bigint
-  readonly isBalanceOld: boolean
+  /** Null until it was read. */
+  readonly balanceAgeSeconds: number | null
   readonly epoch: bigint
   /** Since when nothing is sent from it, because somebody else used one of its nonces. */
   readonly stoppedAt: Date | null
@@ -28,6 +29,8 @@ const strandedDays = 8
 
 /** A settler as its lane sees it. */
 export type Leased = Settler & {
+  /** Whether somebody may be paying on this network. */
+  readonly isAwake: boolean
   /** Whether a settler of this network was stopped lately: others may have to send what it left behind. */
   readonly isAnyStopped: boolean
 }
@@ -38,8 +41,7 @@ type SettlerRow = Omit<Settler, 'nextNonce' | 'minedNonce' | 'balanceWei' | 'dat
 
 const settlerColumns = `network, address, state, next_nonce as "nextNonce", mined_nonce as "minedNonce",
   balance_wei as "balanceWei", data_fee_wei as "dataFeeWei", epoch, stopped_at as "stoppedAt",
-  elsewhere as "isElsewhere", balance_at is null or balance_at < clock()
-    - case when ${isAwakeOn('settlers.network')} then interval '10 seconds' else interval '10 minutes' end as "isBalanceOld"`
+  elsewhere as "isElsewhere", extract(epoch from clock() - balance_at)::float8 as "balanceAgeSeconds"`
 
 function toSettler<Row extends SettlerRow>(row: Row): Settler & Omit<Row, keyof SettlerRow> {
   return {
@@ -102,12 +104,12 @@ export async function leaseSettler(
   holder: string,
   seconds: number,
 ): Promise<Leased | null> {
-  const [row] = await db.query<SettlerRow & { readonly isAnyStopped: boolean }>(
+  const [row] = await db.query<SettlerRow & Pick<Leased, 'isAwake' | 'isAnyStopped'>>(
     `update settlers set lease_holder = $3, leased_until = clock() + make_interval(secs => $4), alive_at = clock(),
        epoch = epoch + case when lease_holder = $3 and leased_until > clock() then 0 else 1 end
      where network = $1 and address = $2 and state <> 'retired'
        and (lease_holder = $3 or leased_until is null or leased_until <= clock())
-     returning ${settlerColumns},
+     returning ${settlerColumns}, ${isAwakeOn('settlers.network')} as "isAwake",
        exists (select 1 from settlers o where o.network = $1
          and o.stopped_at > clock() - interval '${strandedDays} days') as "isAnyStopped"`,
     [network, address, holder, seconds],

@@ -41,6 +41,8 @@ export type SvmLane = {
   readonly updateStatus: UpdateStatus
   /** Refunds that are set aside, by nonce, and until when. */
   readonly resting: Map<string, number>
+  /** With how little the settler counts as empty. */
+  readonly lamportsMin: bigint
   /** What the settler holds. */
   readonly readBalance: (settler: Pick<settlers.Settler, 'address' | 'nextNonce'>) => Promise<bigint>
 }
@@ -80,7 +82,11 @@ const restMs = 5_000
 export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean | null> {
   const { chain, signer, holder } = lane
   const network = chain.network.caip2
-  const entered = await enterLane(ctx, { network, address: signer.address, holder }, lane.readBalance)
+  const entered = await enterLane(
+    ctx,
+    { network, address: signer.address, holder },
+    { readBalance: lane.readBalance, least: () => lane.lamportsMin },
+  )
   if (entered === 'held') return null
   if (entered === 'blind') return false
   const { settler, follower } = entered

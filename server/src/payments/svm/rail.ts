@@ -101,7 +101,8 @@ function settle(
     },
     ...own.map((signer): Loop => {
       const readBalance = openBalance(ctx, chain, lamportsMin)
-      const lane = { chain, signer, holder, updateStatus, resting: new Map<string, number>(), readBalance }
+      const resting = new Map<string, number>()
+      const lane = { chain, signer, holder, updateStatus, resting, readBalance, lamportsMin }
       const steps = openSteps(ctx, id, signer)
       return {
         name: `lane ${caip2} ${signer.address}`,
