@@ -5,15 +5,21 @@ import { type CheckoutRow, moveCheckouts, toCheckout } from './rows.ts'
 
 /** Keeps a transaction short when a backlog has built up. */
 const checkoutsPerRun = 200
-/** Ids carry the clock of the process that made them; it may be behind the one that dates the change. */
+/**
+ * A checkout's id contains the clock of the process that created it, which may be behind the clock that dated the
+ * change.
+ */
 const clocksDifferMs = 60_000
-/** A create that was running may commit after the change was undone, and a payment that fails opens its checkout again. */
+/**
+ * The search is repeated, because a running create may commit after the undo, and a failed payment opens its checkout
+ * again.
+ */
 const againSeconds = 30
 const searchMinutes = 30
 
 /**
  * Cancels open checkouts that would pay to a wallet whose use was undone, if its owner asked for that. Returns whether
- * there was one to look for. Any number of processes may run it at once.
+ * there was an undone change to search for. Any number of processes may run it at once.
  */
 export async function cancelUndone(ctx: Context, now: Date): Promise<boolean> {
   return await ctx.db.transaction(async (tx) => {

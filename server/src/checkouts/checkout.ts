@@ -30,11 +30,11 @@ export type Checkout = {
   readonly cancelUrl: string | null
   /** What the buyer pays for, in the store's words. */
   readonly description: string | null
-  /** The store's own values: the buyer never sees them. */
+  /** The store's own values, which the buyer never sees. */
   readonly metadata: Readonly<Record<string, string>> | null
   /** How the price was converted; null if it needed no rate. */
   readonly rate: Quote | null
-  /** JSON on the checkout's row, written once: a wallet or rate that changes later changes no offer. */
+  /** Stored as JSON when the checkout is created, so a later change of wallet or rate changes no offer. */
   readonly options: readonly Option[]
   readonly finality: Finality
   readonly status: CheckoutStatus
@@ -44,7 +44,7 @@ export type Checkout = {
 }
 
 export const orderIdBytesMax = 255
-/** Two or three sentences: the payment page shows all of it. */
+/** Two or three sentences, because the payment page shows all of it. */
 export const descriptionBytesMax = 500
 
 /** One way to pay, fixed at creation: later changes to the wallet or the rate do not affect it. */
@@ -88,19 +88,19 @@ export function arrow<From extends CheckoutStatus, To extends CheckoutStatus>(fr
 export type Credit = {
   readonly key: string
   readonly amount: bigint
-  /** The amount due in that asset, at that address, by that way of paying; null if none was asked for. */
+  /** The amount due in that asset, at that address, by that way of paying; null if the checkout never asked for it. */
   readonly due: bigint | null
   /** Whether the store accepted it for the checkout, whatever its amount or time. */
   readonly isAccepted: boolean
   /** Whether it comes from an authorization that was claimed while the checkout was payable. */
   readonly isClaimed: boolean
-  /** Time of the first block that included it. Being included again does not change it. */
+  /** Time of the first block that included it. A reorganisation that includes it again does not change this time. */
   readonly firstBlockTime: Date
   readonly blockNumber: number
   readonly logIndex: number
   readonly disposition: Disposition
   readonly finality: Finality
-  /** Whether a refund of it counts: what goes back cannot pay. */
+  /** Whether a refund of it counts. Refunded money can't pay. */
   readonly isRefunded: boolean
   /** Whether it may complete the checkout: enough nodes reported it, or its amount is small. */
   readonly counts: boolean
@@ -110,25 +110,26 @@ export type Facts = {
   /** Live credits only: those whose block is part of the chain. */
   readonly credits: readonly Credit[]
   /**
-   * Whether an authorization that we committed to send may still move money, or a payment that the chain dropped may
-   * still return.
+   * Whether an authorization that we committed to send may still move money, or a payment dropped by the chain may
+   * return.
    */
   readonly hasUnresolved: boolean
   /**
-   * The time up to which we have read the chains on which an amount is reserved for plain transfers; null if none is. A
-   * transfer sent before the checkout expires is seen only later.
+   * The time up to which we have read the chains on which an amount is reserved for plain transfers; null if none is
+   * reserved. Transfers from before this time are known.
    */
   readonly readUntil: Date | null
-  /** Whether the store canceled it before it accepted a payment for it. */
+  /** Whether the store canceled it before accepting a payment for it. */
   readonly wasCanceled?: boolean
 }
 
 const finalityRank: Readonly<Record<Finality, number>> = { included: 0, safe: 1, finalized: 2 }
 
 /**
- * Computes a checkout's status and dispositions from the facts: a pure function that can run again after every fact.
- * The exact credit stays exact while it is live, also if it is refunded. Without one, the earliest credit that is full and
- * on time, or that the store accepted, becomes exact, unless a refund of it counts. All other credits are late, underpaid or overpaid.
+ * Computes a checkout's status and dispositions from the facts: a pure function that can run again after every fact. An
+ * exact credit stays exact while it is live, even if it is refunded. If there is none, the earliest credit becomes
+ * exact that is full and on time, or accepted by the store, and has no refund that counts. All other credits are late,
+ * underpaid or overpaid.
  */
 export function evaluate(
   checkout: Pick<Checkout, 'status' | 'expiresAt' | 'finality'>,
@@ -159,7 +160,7 @@ export function evaluate(
   return { status: wasCanceled && isUnpaid(status) ? 'CANCELED' : status, dispositions }
 }
 
-/** Whether no payment has paid it and none is on its way. */
+/** Whether no payment has paid it and none is in flight. */
 export function isUnpaid(status: CheckoutStatus): boolean {
   return status === 'OPEN' || status === 'EXPIRED'
 }
@@ -205,7 +206,7 @@ export function toWire(ctx: Context, checkout: Checkout): Wire {
   }
 }
 
-/** The store's view: the public view, what only the store may see, and the payment. */
+/** The store's view: the public view, the fields that only the store may see, and the payment. */
 export function toStoreWire(
   ctx: Context,
   checkout: Checkout,
@@ -214,7 +215,7 @@ export function toStoreWire(
   return { ...toWire(ctx, checkout), ...storeFacts(checkout), payment }
 }
 
-/** What the store's view has that the public view has not. Most checkouts have none of it. */
+/** The fields that only the store sees. Most checkouts have none. */
 export function storeFacts({
   description,
   metadata,
@@ -232,20 +233,20 @@ export function storeFacts({
   }
 }
 
-/** As exact as any source, and enough for the least valuable currency. */
+/** As precise as any source, and enough for the least valuable currency. */
 const rateDecimals = 12
 
 function rateText(quote: Quote): string {
   return unitsToText(priceInUnits(one, quote, rateDecimals), rateDecimals)
 }
 
-/** Longer names and order ids are cut, so that the price and the time after them stay in sight. */
+/** Longer names and order ids are cut, so that the price and the time after them stay visible. */
 const charactersMax = 60
 
 /**
  * A checkout in one line of plain text, for a person or program that is about to pay it. The store chose its name and
- * the order's id, and they may be read by a language model or printed to a terminal: control characters, line breaks,
- * and characters that are invisible or reorder text are taken out. The API gives the order's id exactly as it was sent.
+ * the order's id, and a language model may read them or a terminal print them. So control characters, line breaks, and
+ * characters that are invisible or reorder text are removed. The API returns the order's id exactly as it was sent.
  */
 export function describeCheckout(checkout: Checkout, storeName: string): string {
   const { id, orderId, priceAmount, priceCurrency, expiresAt } = checkout

@@ -14,9 +14,9 @@ const batchRowsMax = 128
 const batchesInFlightMax = 2
 
 /**
- * Claims an authorization for a checkout. From then on it belongs to this checkout for good, and no other can be
- * claimed for the checkout until its fate is known. True if this call made the claim. False says only that it did not:
- * the caller must read the checkout again to learn why.
+ * Claims an authorization for a checkout. From then on it belongs to this checkout forever, and no other can be claimed
+ * for the checkout until its outcome is known. True if this call made the claim. If it is false, the caller must read
+ * the checkout again to learn why.
  */
 export function openClaim(ctx: Context): ClaimPayment {
   const joined = openBatcher<NewClaim, boolean>({
@@ -31,7 +31,7 @@ export function openClaim(ctx: Context): ClaimPayment {
   })
   const claimOnce = async (input: Omit<NewClaim, 'eventId'>) => {
     const claim = { ...input, eventId: newId('evt', ctx.config.cell, input.now) }
-    // A batch skips locked checkouts, and the lock may have been brief.
+    // A batch skips locked checkouts, and the lock may have been brief, so try again alone.
     const isClaimed = (await joined(claim)) || (await claimAlone(ctx, claim))
     if (!isClaimed) return false
     ctx.db.wakeUps.send('claims')
@@ -43,9 +43,9 @@ export function openClaim(ctx: Context): ClaimPayment {
     )
     return true
   }
-  // Duplicates of a payment that this process is already claiming wait for that claim, and their callers read again.
-  // Otherwise each would hold a connection while it waits for the same checkout, and a few thousand would use up all
-  // connections.
+  // If this process is already claiming the payment, a duplicate waits for that claim, and its caller reads again.
+  // Otherwise each duplicate would hold a connection while it waits for the same checkout, and a few thousand would use
+  // up all connections.
   const underWay = new Map<string, Promise<boolean>>()
   return async (input) => {
     const { from, nonce } = input.transfer.authorization
@@ -91,17 +91,17 @@ export type NewClaim = {
   readonly isBound: boolean
   readonly identifier: string | null
   readonly eventId: string
-  /** The checkout as the event will show it: PROCESSING. */
+  /** The checkout as the event shows it: PROCESSING. */
   readonly data: { readonly checkout: StoreCheckout }
   readonly now: Date
 }
 
 /**
  * Claims a batch in one statement: keeps one copy of each payment, locks the payable checkouts, inserts the
- * authorizations, and moves only the checkouts whose insert succeeded. A nonce that is taken, or a checkout that
- * already has an authorization, inserts nothing, and neither does an unbound nonce that the chain shows as used: it may
- * have paid for something else. (Moving first would leave a checkout PROCESSING without an
- * authorization.) Returns the event ids of the claims it made.
+ * authorizations, and moves only the checkouts whose insert succeeded. Nothing is inserted for a nonce that is taken,
+ * for a checkout that already has an authorization, or for an unbound nonce that the chain shows as used, because it
+ * may have paid for something else. (Moving the checkout first could leave it PROCESSING without an authorization.)
+ * Returns the event ids of the claims it made.
  */
 export async function claimAuthorizations(
   db: Database | Transaction,
@@ -170,8 +170,8 @@ function toInput({ checkoutId, network, transfer, isBound, identifier, eventId, 
 }
 
 /**
- * Claims a rejected authorization of this checkout again, or claims one that was found on the chain after a restore and
- * is bound to this checkout. Runs under the checkout's lock, never in a batch.
+ * Claims an authorization that this checkout rejected before, or one that a restore found on the chain and that is
+ * bound to this checkout. Runs under the checkout's lock, never in a batch.
  */
 async function reclaimAuthorization(tx: Transaction, claim: NewClaim): Promise<boolean> {
   const { from, nonce } = claim.transfer.authorization

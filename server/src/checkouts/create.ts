@@ -18,22 +18,22 @@ import { networksFor, type Store, walletFor, walletSegment } from '../stores/sto
 import { type Checkout, descriptionBytesMax, type Option, orderIdBytesMax, toWire } from './checkout.ts'
 import { checkoutExists, findFullSince, insertCheckouts, type NewCheckout, readStoredAnswer } from './rows.ts'
 
-/** A price that needs no rate cannot drift; a rate is guaranteed for only an hour. */
+/** A price that needs no rate can't drift. A rate is guaranteed for only an hour. */
 const lifetimeSeconds = 86_400
 const lifetimeWithRateSeconds = 3_600
 const hourMs = 3_600_000
-/** Measured on 2 cores: two batches of up to 128 keep the database busy; more only adds waiting. */
+/** Measured on 2 cores: two batches of up to 128 keep the database busy, and more only add waiting time. */
 const batchRowsMax = 128
 const batchesInFlightMax = 2
 /** A separate commit for one or two rows costs the database as much as ten more rows in the next one. */
 const furtherRowsMin = 32
-/** A key held by another request must not stall a whole batch: after this, its rows are inserted one by one. */
+/** A key held by another request must not stall a whole batch. After this time, its rows are inserted one by one. */
 const batchLockTimeoutMs = 200
 /** How long a request waits for another one with the same Idempotency-Key. */
 const lockTimeoutMs = 5_000
 /**
- * Creates that have a transaction of their own, per store and process: each may wait for the store's lock, or for that of
- * an Idempotency-Key, and those of one store must not hold all connections meanwhile.
+ * How many creates of one store may run in their own transaction, per process. Each may wait for the lock of the store
+ * or of an Idempotency-Key, and they must not hold all connections meanwhile.
  */
 const aloneAtOnce = 2
 const aloneWaitingMax = 100
@@ -57,7 +57,7 @@ type Created = {
   readonly isReplay: boolean
 }
 
-/** A caller who creates a checkout: a key's holder, or a member of the store. */
+/** The caller who creates a checkout: a key's holder, or a member of the store. */
 export type Creator = Pick<Caller, 'actor'> & { readonly holder: Pick<Caller['holder'], 'store' | 'wallets'> }
 
 export type CreateCheckoutVerb<Who extends Creator = Caller> = (
@@ -68,7 +68,7 @@ export type CreateCheckoutVerb<Who extends Creator = Caller> = (
 ) => Promise<Created>
 
 /**
- * Opened once per process, because creates share group commits. `refresh` reads a caller again whose store may have
+ * Opened once per process, because creates share group commits. `refresh` reads a caller again after its store may have
  * changed.
  */
 export function openCreateCheckout<Who extends Creator = Caller>(
@@ -126,12 +126,12 @@ export function openCreateCheckout<Who extends Creator = Caller>(
   }
 }
 
-/** One at a time, each counting what the store has made within the hour. Only stores with limits pay for that. */
+/** Creates one at a time, counting the store's checkouts of the last hour. Only stores with limits take this way. */
 async function insertLimited(ctx: Context, row: NewCheckout): Promise<boolean> {
   const { storeId, createdAt } = row.checkout
   const { unprovenCheckoutsPerHour: perHour, cell } = ctx.config
   return await insertAlone(ctx, row, async (tx) => {
-    // The store may have proven a wallet meanwhile: then nothing is inserted, and the draft is made again.
+    // The store may have proven a wallet meanwhile. Then nothing is inserted, and the checkout is drafted again.
     if ((await holdStore(tx, storeId)) !== row.revision) return
     const since = firstIdAt('ch', cell, new Date(createdAt.getTime() - hourMs))
     const full = await findFullSince(tx, storeId, since, perHour)
@@ -153,7 +153,7 @@ async function insertAlone(
     .transaction(async (tx) => {
       await prepare(tx)
       if ((await insertCheckouts(tx, [row], lockTimeoutMs)).size > 0) return true
-      // The failed batch may have committed after all: then this row is ours.
+      // The failed batch may have committed after all. Then this row is ours.
       return await checkoutExists(tx, row.checkout.id)
     })
     .catch((error) => {
@@ -270,7 +270,7 @@ async function draftCheckout(
 /** People may have to type an amount, so it has at most this many decimal places, whatever its token has. */
 const offeredDecimals = 6
 
-/** Rounded up: a store never gets less than its price. */
+/** Rounded up, so a store never gets less than its price. */
 function offeredUnits(price: Decimal, quote: Quote | null, decimals: number): bigint {
   return priceInUnits(price, quote, offeredDecimals) * 10n ** BigInt(decimals - offeredDecimals)
 }
@@ -296,14 +296,14 @@ function walletRequired(ctx: Context, store: Store, hasWallet: boolean): Problem
   )
 }
 
-/** Enough for ids and references of other systems. They are part of every event of the checkout. */
+/** Enough for ids and references of other systems. Every event of the checkout contains them. */
 export const metadataKeysMax = 20
 const metadataKeyBytesMax = 40
 export const metadataValueCharactersMax = 500
 /** UTF-8 takes up to four bytes for a character. */
 const valueBytesMax = 4 * metadataValueCharactersMax
 
-/** The store's own values. The schema has checked that there are few, all of them text, and none too long. */
+/** The schema has already checked number, type and length of the values. */
 function checkMetadata(pointer: string, metadata: Readonly<Record<string, string>>): Mistake[] {
   return Object.entries(metadata).flatMap(([key, value]) => {
     const at = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`

@@ -9,9 +9,10 @@ const checkoutsPerRun = 500
 const followerPatienceHours = 24
 
 /**
- * Expires OPEN checkouts whose time has passed. Returns how many. Any number of processes may run it at once: each skips
- * those that another holds. If an amount is reserved for plain transfers, its chain must have been read up to the expiry;
- * a chain that is no longer followed delays it by at most `followerPatienceHours`.
+ * Expires OPEN checkouts whose time has passed. Returns how many. Any number of processes may run it at once: each
+ * skips the checkouts that another one has locked. A checkout with an amount reserved for plain transfers expires only
+ * after its chain was read up to the expiry. If the chain is no longer followed, that takes at most
+ * `followerPatienceHours`.
  */
 export async function expireCheckouts(ctx: Context, now: Date): Promise<number> {
   const expired = await ctx.db.transaction(async (tx) => {

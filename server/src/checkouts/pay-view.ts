@@ -27,23 +27,26 @@ export type PayView = {
     /** Whether it was mined without effect. */
     readonly hasFailed: boolean
   } | null
-  /** What the payer has in flight in the payment's asset. */
+  /** The payer's payments in flight in the payment's asset. */
   readonly inFlight: InFlight
   /** Whether the chain shows a transfer by the presented authorization, although no checkout has claimed it. */
   readonly isUsed: boolean
   /** How far the payment's network was followed. */
   readonly headNumber: number | null
-  /** What settlements for the store have cost today on the payment's network. */
+  /** The fees that settlements for the store have cost today on the payment's network. */
   readonly storeCost: bigint
-  /** Whether the store was signed up for and has not proven a wallet. */
+  /** Whether a stranger signed up for the store and it has not proven a wallet. */
   readonly isStoreLimited: boolean
-  /** When this payer, a contract wallet one of whose payments failed on the chain, may pay by signature again. */
+  /**
+   * Until when this payer may not pay by signature, because it is a contract wallet with a payment that failed on the
+   * chain.
+   */
   readonly restsUntil: Date | null
   /** Whether the payment-identifier already names another authorization of this store. */
   readonly isIdentifierTaken: boolean
 }
 
-/** A request to pay: which checkout, and with which payment. */
+/** A question about a request to pay: the checkout and the payment. */
 type PayQuestion = { readonly checkoutId: CheckoutId; readonly payment: Payment | null }
 
 export type ReadPayView = (question: PayQuestion) => Promise<PayView | null>
@@ -52,7 +55,7 @@ const viewsPerStatement = 128
 
 const viewStatementsMax = 2
 
-/** Reads of requests that arrive together share statements. */
+/** Requests that arrive together share one statement. */
 export function openPayViews({ db }: Context): ReadPayView {
   return openBatcher<PayQuestion, PayView | null>({
     run: (questions) => readPayViews(db, questions),
@@ -62,7 +65,7 @@ export function openPayViews({ db }: Context): ReadPayView {
   })
 }
 
-/** Reads what each of these requests needs, in one statement. Null where there is no such checkout. */
+/** Reads what each of these requests needs, in one statement. Null for a checkout that does not exist. */
 export async function readPayViews(
   db: Database,
   questions: readonly PayQuestion[],

@@ -32,7 +32,7 @@ import {
   unsettled,
 } from './refusals.ts'
 
-/** What a request to pay needs. Opened once per process. */
+/** Everything that a request to pay needs. Opened once per process. */
 export type PayEngine = {
   readonly rails: Rails
   readonly view: ReadPayView
@@ -71,22 +71,25 @@ type PayRequest = {
   readonly address: string
 }
 
-/** A payer who waits longer may be cut off by a proxy in between. */
+/** If payers had to wait longer, a proxy in between might cut them off. */
 const settleTimeoutMs = 25_000
-/** If inclusion in a block is not enough to complete a checkout, it changes no version: waiters check this often. */
+/**
+ * Inclusion in a block may not be enough to complete a checkout, and changes no version, so waiting requests check this
+ * often.
+ */
 const inclusionLookMs = 2_000
-/** How long an authorization waits for the outcome of another one in progress. */
+/** How long an authorization waits for the outcome of another one. */
 const otherTimeoutMs = 5_000
-/** A node can seem behind once, if a block arrives while it answers; a node that is behind stays behind. */
+/** A node may seem behind once, if a block arrives while it answers. If it seems so more often, it is behind. */
 const lagsMax = 2
-/** Each round means that someone else changed the checkout in the meantime. */
+/** Another round means that somebody else changed the checkout in the meantime. */
 const roundsMax = 20
 
 /**
- * Answers a request to pay. The steps are taken in a fixed order on fresh reads, and the first that applies decides.
- * After every wait, claim or refusal they start again from the top: a duplicate that was overtaken by its twin must see
- * the twin's outcome. A 402 invites the payer to sign, so it is sent only while the checkout is OPEN, which it never is
- * while anything committed for sending may still move money.
+ * Answers a request to pay. The steps are tried in a fixed order on fresh reads, and the first that applies answers.
+ * After every wait, claim or refusal they start again from the top, because a duplicate must see the outcome of its
+ * twin. A 402 invites the payer to sign, so it is sent only while the checkout is OPEN. A checkout is never OPEN while
+ * anything committed for sending may still move money.
  */
 export async function payCheckout(
   ctx: Context,
@@ -114,19 +117,19 @@ export async function payCheckout(
   }
 }
 
-/** A step that changed something, or waited for a change: the next round starts from a fresh read. */
+/** A step changed something or waited for a change, so the next round starts from a fresh read. */
 const again = 'again'
 
-/** An answer, or another round, or null: this step does not apply. */
+/** An answer, or `again` for another round, or null if this step does not apply. */
 type Step = Promise<PayAnswer | typeof again | null>
 
-/** What one request to pay has been through so far. */
+/** The progress of one request to pay. */
 type Attempt = {
   readonly request: PayRequest
-  /** Null if the request has none, or one that cannot be read. */
+  /** Null if the request has no payment, or an unreadable one. */
   readonly payment: Payment | null
   readonly giveUpAt: number
-  /** How long to wait for another payment that is in progress. Null until one is. */
+  /** Until when to wait for another payment in progress. Null while there is none. */
   otherUntil: number | null
   /** Why the payment cannot settle. The next round answers with it, unless another payer has paid meanwhile. */
   refused: Refused | null
@@ -134,7 +137,7 @@ type Attempt = {
   isFailureNoted: boolean
   /** How often a node that we asked was behind the chain. */
   lags: number
-  /** Set before a payment is checked against the chain, and called when its request is answered. */
+  /** Frees the place taken before a payment is checked against the chain. Called when its request is answered. */
   freePlace: (() => void) | null
 }
 
@@ -152,7 +155,7 @@ function openAttempt(ctx: Context, request: PayRequest): Attempt {
   }
 }
 
-/** The same authorization was presented before, or its identifier names another one. */
+/** Applies if this authorization was presented before, or if its identifier names another one. */
 async function answerByAuthorization(ctx: Context, engine: PayEngine, view: PayView, attempt: Attempt): Step {
   const { checkout, known, isIdentifierTaken } = view
   const { payment } = attempt
@@ -175,7 +178,7 @@ async function answerByAuthorization(ctx: Context, engine: PayEngine, view: PayV
   return null
 }
 
-/** This authorization was claimed for this checkout: its outcome decides. */
+/** Applies if this authorization was claimed for this checkout. Its outcome is the answer. */
 async function answerByFate(
   ctx: Context,
   engine: PayEngine,
@@ -191,7 +194,7 @@ async function answerByFate(
   }
   if (known.credit?.disposition === 'exact') {
     if (checkout.status !== 'COMPLETED') {
-      // In a block, but not yet as final as the store requires, or reported by too few nodes.
+      // It is in a block, but not as final as the store requires, or too few nodes have reported it.
       if (known.credit.counts || isLate()) return pending(checkout, payment, known.credit.transaction)
       return await waitForFate(ctx, engine, checkout, checkout.version, attempt)
     }
@@ -224,7 +227,7 @@ async function waitForFate(
   return again
 }
 
-/** The checkout is paid, being paid by another payment, or closed. */
+/** Applies if the checkout is paid, is being paid by another payment, or is closed. */
 async function answerByStatus(ctx: Context, engine: PayEngine, view: PayView, attempt: Attempt): Step {
   const { checkout } = view
   if (checkout.status === 'COMPLETED') {
@@ -248,7 +251,10 @@ async function answerByStatus(ctx: Context, engine: PayEngine, view: PayView, at
   return null
 }
 
-/** The checkout is open. Without a payment that may settle, the answer is what to pay, and why this one does not. */
+/**
+ * Applies if the checkout is open and the request has no payment that may settle. The answer is the terms, and the
+ * reason for the refusal.
+ */
 async function answerWithTerms(ctx: Context, engine: PayEngine, view: PayView, attempt: Attempt): Step {
   const { refused, request } = attempt
   if (attempt.payment && !refused) return null
@@ -288,7 +294,7 @@ async function claimPayment(
     now: ctx.now(),
   })
   crashPoint(ctx, 'claim-after')
-  // The claim created the next version. If a newer one exists already, the wait returns at once.
+  // The claim created the next version. If a newer one already exists, the wait returns at once.
   return attempt.hasClaimed ? await waitForFate(ctx, engine, checkout, checkout.version + 1, attempt) : again
 }
 
@@ -334,7 +340,7 @@ async function verify(
     rail.verifier.verify(checkout.id, checkout.options, payment, known, ctx.now()),
   )
   if (verified.isValid) return verified
-  // A node that is behind what we have read may not have seen the payer's money arrive.
+  // A node that is behind our follower may not have seen the payer's money arrive.
   const follower = verified.blockNumber === null ? null : await readFollower(ctx.db, payment.network)
   const isBehind =
     follower !== null && verified.blockNumber !== null && verified.blockNumber < follower.headNumber
@@ -342,7 +348,7 @@ async function verify(
   return { isValid: false, reason: verified.reason, message: verified.message, isBehind } as const
 }
 
-/** What the payer has to sign, on networks where building it needs a node; null on all others. */
+/** The transaction for the payer to sign, on networks where building it needs a node; null on all others. */
 export async function preparePayment(
   { rails }: PayEngine,
   terms: PaymentRequirements,
@@ -366,7 +372,10 @@ function refusal(payment: Payment, reason: string, message?: string): Refused {
   return { reason, message, network: payment.network, payer: toShown(payment.network, payment.payer) }
 }
 
-/** Nothing was claimed, so this log line is the only record. A payer may name any network: only ours are repeated. */
+/**
+ * Nothing was claimed, so this log line is the only record. It repeats the payment's network only if it is one of ours,
+ * because a payer may name any.
+ */
 function noteRefused(
   ctx: Context,
   { id: checkoutId, options }: Checkout,

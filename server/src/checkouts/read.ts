@@ -49,7 +49,7 @@ export async function readCheckout(
   return wire
 }
 
-/** As the store sees them. Refunds are read only where there are any. */
+/** Checkouts as the store sees them. Refunds are read only if there are any. */
 async function withRefunds(ctx: Context, rows: readonly StoreRow[]): Promise<StoreCheckout[]> {
   const ids = rows.filter(({ hasRefunds }) => hasRefunds).map(({ checkout }) => checkout.id)
   const refunds = ids.length === 0 ? [] : await listByCheckouts(ctx.db, ids)
@@ -59,10 +59,10 @@ async function withRefunds(ctx: Context, rows: readonly StoreRow[]): Promise<Sto
   }))
 }
 
-/** More checkouts of one order than a member can choose from. */
+/** A member can't choose from more checkouts of one order than this. */
 const foundMax = 5
 
-/** The unpaid checkouts with this id or this order's id, newest first. */
+/** The unpaid checkouts with this checkout id or order id, newest first. */
 export async function findUnpaid(ctx: Context, storeId: StoreId, text: string): Promise<Checkout[]> {
   if (checkText('', text, orderIdBytesMax).length > 0) return []
   const byId = isId('ch', text) ? await readRow(ctx.db, storeId, text) : null
@@ -84,8 +84,8 @@ export type CheckoutQuery = Partial<CheckoutFilter> & {
 }
 
 /**
- * Newest first. The cursor is the last id that was looked at, so new checkouts do not shift the list. With a price in
- * the filter it may be one that does not match: then a page can be short, or empty, although another follows.
+ * Newest first. The cursor is the last id that was read, so new checkouts don't shift the list. With a price filter,
+ * that checkout need not match, so a page can be short or empty although another page follows.
  */
 export async function listCheckouts(
   ctx: Context,
@@ -96,7 +96,7 @@ export async function listCheckouts(
   return { data: await withRefunds(ctx, data.map(toStoreRow)), nextCursor }
 }
 
-/** The same list with the money that came for each. */
+/** The same list with the payments of each checkout. */
 export async function listWithReceived(
   ctx: Context,
   storeId: StoreId,
@@ -160,12 +160,12 @@ function checkPrices(filter: CheckoutFilter, parsed: string | null): Mistake[] {
 /** More than one is rare. The checkout's own screen lists all. */
 const receivedMax = 5
 
-/** A checkout, and some of the money that came for it. */
+/** A checkout, and up to `receivedMax` of its payments. */
 export type ReceivedRow = { readonly checkout: Checkout; readonly received: readonly CreditRow[] }
 
 /**
- * SQL for the list of a store's checkouts, newest first, in the order of an index. No index knows prices: with a price
- * in the filter a page looks through the next `windowRows` checkouts and ends there, even if it is short.
+ * SQL for the list of a store's checkouts, newest first, in the order of an index. No index contains prices, so with a
+ * price filter a page reads the next `windowRows` checkouts and ends there, even if it is short.
  */
 const windowRows = 150
 
@@ -189,7 +189,8 @@ async function readRows<Row extends { readonly id: CheckoutId }>(
   if (orderId !== null) indexed.push(`c.order_id = $${values.push(orderId)}`)
   if (status !== null) {
     const isStatus = `c.status = $${values.push(status)}`
-    // An order has few checkouts, a status may have millions: "is true" keeps the planner off the status index.
+    // An order has few checkouts, but a status may have millions. "is true" keeps the planner off the index on
+    // statuses.
     indexed.push(orderId === null ? isStatus : `(${isStatus}) is true`)
   }
   const others = [
@@ -212,7 +213,7 @@ async function readRows<Row extends { readonly id: CheckoutId }>(
   }
 }
 
-/** Those of a store among these, by id. */
+/** The store's checkouts among these ids, by id. */
 export async function readCheckouts(
   db: Database,
   storeId: StoreId,
@@ -225,7 +226,7 @@ export async function readCheckouts(
   return new Map(rows.map((row) => [row.id, toCheckout(row)]))
 }
 
-/** What one line about a checkout says. */
+/** The content of a one-line summary of a checkout. */
 export type Summary = {
   readonly id: CheckoutId
   readonly orderId: string
@@ -235,7 +236,7 @@ export type Summary = {
   readonly createdAt: Date
 }
 
-/** These checkouts of the store, and the newest that are being paid. */
+/** Summaries of these checkouts of the store, and of the newest ones that are being paid. */
 export async function listSummaries(
   db: Database,
   storeId: StoreId,

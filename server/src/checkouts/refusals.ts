@@ -6,7 +6,7 @@ import type { Checkout } from './checkout.ts'
 
 /** Refusals of requests to pay, other than a 402. Each says whether the payer was charged or should repeat the request. */
 
-/** By then, blocks have settled many of a wallet's payments in progress. */
+/** Within this time, blocks have settled many of a wallet's payments in flight. */
 const inFlightRetrySeconds = 10
 
 export function unsettled(detail: string, cause?: unknown): Problem {
@@ -26,7 +26,7 @@ export function overQuota(now: Date): Problem {
   )
 }
 
-/** The refusal of a contract wallet one of whose payments failed on the chain. */
+/** The refusal of a contract wallet with a payment that failed on the chain. */
 export function resting(until: Date, now: Date): Problem {
   return new Problem(
     'rate_limited',
@@ -49,8 +49,8 @@ function secondsUntil(time: Date, now: Date): number {
 }
 
 /**
- * A payment header that cannot be parsed. The payer may send it again in the right form, so the refusal includes the
- * terms.
+ * The refusal of a payment header that can't be parsed. It includes the terms, so that the payer can send the header
+ * again in the right form.
  */
 export class MalformedPayment extends Problem {
   readonly required: PaymentRequired

@@ -31,12 +31,12 @@ export type CheckoutRow = {
 /** A checkout about to be inserted, with its event and, if the request has an Idempotency-Key, the answer to keep. */
 export type NewCheckout = {
   readonly checkout: Checkout
-  /** The revision of the store that the checkout was computed from. */
+  /** The store's revision from which the checkout was computed. */
   readonly revision: number
   readonly eventId: string
   readonly actor: Actor
   readonly idempotency: { readonly route: string; readonly key: string; readonly bodyHash: string } | null
-  /** The response body, a JSON object: stored byte for byte, and part of the event. */
+  /** The response body, a JSON object. It is stored byte for byte and becomes part of the event. */
   readonly answer: string
 }
 
@@ -47,8 +47,8 @@ type StoredAnswer = {
 }
 
 /**
- * What the inserting statement gets for each checkout. Each column is one parameter, its values joined by `separator`:
- * splitting that costs PostgreSQL far less than taking JSON apart, which would be a third of its work for a create.
+ * The input of the inserting statement. Each column is one parameter, with its values joined by `separator`. PostgreSQL
+ * splits that far more cheaply than it parses JSON, which would be a third of its work for a create.
  */
 const inputs: readonly (readonly [
   name: string,
@@ -79,19 +79,19 @@ const inputs: readonly (readonly [
 ]
 
 /**
- * One input for what few checkouts have: each further one would cost every create. The event has it as it is; the
- * columns take their values from it.
+ * All rarely used fields in one input, because each further input would cost every create. The event contains it as it
+ * is, and the columns take their values from it.
  */
 function factsText(checkout: Checkout): string | null {
   const text = JSON.stringify(storeFacts(checkout))
   return text === '{}' ? null : text
 }
 
-/** The unit separator: no value contains a control character, because none of ours does and a store's are refused. */
+/** The unit separator. No value contains it: ours contain no control characters, and a store's are refused. */
 const separator = '\u001f'
 const separatorSql = "E'\\x1f'"
 
-/** All of a batch's values for one column. An empty one stands for null. */
+/** All values of a batch for one column. An empty one means null. */
 function joinColumn(
   batch: readonly NewCheckout[],
   read: (row: NewCheckout) => string | null | undefined,
@@ -99,14 +99,14 @@ function joinColumn(
   return batch
     .map((row) => {
       const value = read(row) ?? null
-      // A value with a separator would move the values of other checkouts, an empty one would be lost.
+      // A separator in a value would shift the values of other checkouts, and an empty value would become null.
       assert(value === null || (value !== '' && !value.includes(separator)), 'a value cannot be joined')
       return value ?? ''
     })
     .join(separator)
 }
 
-// "is true" keeps the planner, which expects ten rows, from comparing every row of a batch with every other.
+// The planner expects ten rows. "is true" keeps it from comparing every row of a batch with every other.
 const insertSql = `with patience as materialized (
        select set_config('lock_timeout', $${inputs.length + 1}, true)
      ), input as (
@@ -143,10 +143,10 @@ const insertSql = `with patience as materialized (
 
 /**
  * Inserts a batch in one statement: the idempotency row first, the checkout only if that row is ours, the event only if
- * the checkout is. Returns the ids inserted by this call. A row is skipped if its key is taken, if its id exists (from
- * our own earlier try), if its store has changed since it was computed, or if the key that asks for it has ended.
- * Keys are inserted in order: two batches that wait for each other's keys in opposite order would deadlock. If another
- * transaction holds a key, the statement waits up to `lockTimeoutMs`, which applies to this transaction only.
+ * the checkout is. Returns the ids inserted by this call. A row is skipped if its Idempotency-Key is taken, if its id
+ * exists (from our own earlier try), if its store has changed since it was computed, or if its API key was revoked.
+ * Idempotency-Keys are inserted in order, because two batches that wait for each other's keys would deadlock. If
+ * another transaction holds a key, the statement waits up to `lockTimeoutMs`, which applies to this transaction only.
  */
 export async function insertCheckouts(
   db: Reader,
@@ -176,8 +176,8 @@ export async function readStoredAnswer(
 }
 
 /**
- * When the oldest of the store's last `count` checkouts was created, if there are as many whose ids come after `since`;
- * null if there are fewer.
+ * When the oldest of the store's last `count` checkouts was created, among those with ids after `since`; null if there
+ * are fewer.
  */
 export async function findFullSince(
   tx: Transaction,
@@ -266,7 +266,7 @@ export async function moveCheckouts(
   to: {
     status: CheckoutStatus
     payments?: ReadonlyMap<CheckoutId, CheckoutPayment | null>
-    /** Who asked for the change; absent if time or the chain caused it. */
+    /** Who asked for the change. Absent if time or the chain caused it. */
     actor?: Actor
   },
   now: Date,

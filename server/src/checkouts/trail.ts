@@ -2,7 +2,7 @@ import type { Database } from '../database/db.ts'
 import type { StoreId } from '../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from '../payments/credits/credit.ts'
 
-/** SQL for what happened to one checkout, step by step. Only stored facts: views of the page are not recorded. */
+/** SQL for the history of one checkout. It consists of stored facts only: views of the page are not recorded. */
 
 /** Anyone can send payments to a checkout, so the list is limited. */
 const stepsMax = 50
@@ -47,7 +47,7 @@ export async function listClaims(db: Database, storeId: StoreId, checkoutId: str
   )
 }
 
-/** The money that came for it and is part of the chain, or was until the chain took it back. */
+/** The money that came for the checkout and is on the chain, or was given up after the chain removed it. */
 export async function listCredits(db: Database, storeId: StoreId, checkoutId: string): Promise<CreditRow[]> {
   const rows = await db.query<RawCredit>(
     `select k.*, false as is_included_again, false as is_claimed, false as is_reserved,
@@ -61,7 +61,7 @@ export async function listCredits(db: Database, storeId: StoreId, checkoutId: st
   return rows.map(toCreditRow)
 }
 
-/** An event of the checkout on its way to an endpoint, with the last answer. */
+/** The delivery of a checkout's event to an endpoint, with the last answer. */
 export type Told = {
   readonly id: string
   readonly eventId: string

@@ -20,9 +20,8 @@ import { type Checkout, type Credit, evaluate, isUnpaid, toStoreWire } from './c
 import { type CheckoutRow, moveCheckouts, notePagesChanged, toCheckout } from './rows.ts'
 
 /**
- * Re-evaluates checkouts whose facts changed: credits that came or went, authorizations whose fate was decided, time
- * that passed. Locks them, computes dispositions and status from the facts, and writes each difference with its event.
- * Idempotent.
+ * Re-evaluates checkouts whose facts changed: credits came or went, authorizations were resolved, or time passed. Locks
+ * them, computes dispositions and status from the facts, and writes each difference with its event. Idempotent.
  */
 export async function updateStatus(
   ctx: Context,
@@ -41,7 +40,7 @@ export async function updateStatus(
   const reopening = first.filter(
     ({ checkout, status }) => checkout.status === 'PROCESSING' && isUnpaid(status),
   )
-  // A payment that the store accepted for a canceled checkout, and that the chain took back, does not reopen it.
+  // A canceled checkout stays closed if the chain removes a payment that the store accepted for it.
   const canceled =
     reopening.length === 0
       ? new Set<string>()
@@ -91,8 +90,8 @@ export async function reviewCheckouts(ctx: Context, now: Date): Promise<void> {
 }
 
 /**
- * A payment that did not complete its checkout when it came may do so now, unless it was refunded meanwhile. Refunds that a
- * restored database has forgotten are found on the chain. Most checkouts have no such payment, and cost no query.
+ * A payment that did not complete its checkout when it arrived may do so now, unless it was refunded meanwhile. Refunds
+ * that a restored database has forgotten are found on the chain. Most checkouts have no such payment and need no query.
  */
 async function withReturned(tx: Transaction, facts: StatusFacts): Promise<StatusFacts> {
   const second = facts.credits.filter(
@@ -162,7 +161,7 @@ function toCredit(checkout: Checkout, row: FactCredit): Credit {
     firstBlockTime: row.firstBlockTime,
     blockNumber: row.blockNumber,
     logIndex: row.logIndex,
-    // A new credit is written as exact. This decides whether it is.
+    // A new credit is stored as exact, and this decides whether it is.
     disposition: row.isNew && row.disposition === 'exact' ? 'overpaid' : row.disposition,
     finality: finalityOf(row),
     counts: row.counts,
@@ -170,7 +169,7 @@ function toCredit(checkout: Checkout, row: FactCredit): Credit {
   }
 }
 
-/** The announcement that a credit needs in addition to its checkout's status; null if none. */
+/** The announcement that a credit needs in addition to that of its checkout's status; null if none. */
 function announcementOf(row: CreditRow & { disposition: Disposition }): Announcement['announcement'] | null {
   if (row.isReversed) return 'reversed'
   if (row.isOrphaned) return row.isIncludedAgain ? null : 'reorged'
@@ -210,7 +209,7 @@ async function announce(
   await writeAnnouncements(tx, told)
   await notePagesChanged(
     tx,
-    // Pages do not show when a payment is final.
+    // Pages do not show when a payment becomes final.
     told.flatMap(({ announcement, checkout_id }) => (announcement === 'finalized' ? [] : checkout_id)),
   )
 }
@@ -224,8 +223,8 @@ type StatusFacts = {
 }
 
 /**
- * In order of id. Fails if one was deleted since the caller learned of it. The caller's transaction, which may have
- * written about it, is then rolled back, and no longer finds it when it runs again.
+ * In order of id. Throws if one was deleted after the caller learned of it. The caller's transaction is then rolled
+ * back and, when it runs again, no longer finds the checkout.
  */
 async function lockCheckouts(tx: Transaction, ids: readonly string[]): Promise<Checkout[]> {
   const rows = await tx.query<CheckoutRow>(
@@ -238,7 +237,7 @@ async function lockCheckouts(tx: Transaction, ids: readonly string[]): Promise<C
 
 /**
  * Call this after locking the checkouts: everyone who changes these facts holds that lock too. On a chain that is read
- * block by block, a credit is final from the moment its block is; the fact is written with its announcement.
+ * block by block, a credit becomes final with its block. The fact is written with its announcement.
  */
 async function readFacts(tx: Transaction, ids: readonly string[]): Promise<StatusFacts> {
   const credits = await tx.query<
@@ -303,7 +302,7 @@ async function readFacts(tx: Transaction, ids: readonly string[]): Promise<Statu
   }
 }
 
-/** The checkouts among these that their store has ever canceled, by their log. */
+/** Those of these checkouts that their store has ever canceled, according to their events. */
 async function listCanceled(tx: Transaction, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await tx.query<{ checkout_id: string }>(
     "select distinct checkout_id from events where checkout_id = any($1) and type = 'checkout.canceled'",
@@ -320,20 +319,20 @@ export async function listProcessing(db: Database, after: string, limit: number)
   return rows.map(({ id }) => id)
 }
 
-/** A credit, and what is new about it since the transaction that reads it began. */
+/** A credit, and what is new about it since its transaction began. */
 type FactCredit = CreditRow & {
   readonly isNew: boolean
   readonly isNewlySafe: boolean
-  /** When its authorization was claimed; null if it was not paid by a claim. */
+  /** When its authorization was claimed; null if it was not paid through a claim. */
   readonly claimedAt: Date | null
   /** Whether a refund of it counts. */
   readonly isRefunded: boolean
-  /** With its transaction, what the chain knows it by: its nonce, or null and its position among equal transfers. */
+  /** With its transaction, its identity on the chain: its nonce, or null and its position among equal transfers. */
   readonly nonce: string | null
   readonly position: number
 }
 
-/** A checkout that was just evaluated: its status before and after, and its credits with what is said about each. */
+/** A checkout that was just evaluated: its status before and after, and its credits with the announcement of each. */
 type Reported = {
   readonly checkout: Pick<Checkout, 'id' | 'status'>
   readonly status: Checkout['status']
@@ -359,10 +358,10 @@ const sentences: Readonly<Record<Step, string>> = {
 }
 
 /**
- * Tells the operator what became of payments, once it is committed: one log line for each step of each payment, and the
- * counters. Not every payment takes every step: on chains whose blocks are safe when they are read, `credited` is one
- * with `safe`; `finalized` is reported only where a checkout waits for it, and `confirmed` only if too few nodes reported
- * the payment at first, or its block was replaced for a while.
+ * Reports the steps of payments to the operator after the commit: one log line per step, and the counters. Not every
+ * payment takes every step. On chains whose blocks are safe when they are read, `credited` includes `safe`. `finalized`
+ * is reported only if a checkout waits for it, and `confirmed` only if too few nodes reported the payment at first, or
+ * if its block was replaced for a while.
  */
 function report(ctx: Context, tx: Transaction, evaluated: readonly Reported[]): void {
   const told = evaluated.flatMap((one) =>

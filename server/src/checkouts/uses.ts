@@ -11,10 +11,12 @@ import { listUsedSettlers, writeSettlersElsewhere } from '../payments/settlers/r
 import { undoHours } from '../stores/change.ts'
 import { writeElsewhere, writeReleased } from '../stores/wallets.ts'
 
-/** Wallets per statement. `findBusy` reads the indexes of unfinished work once for all retired wallets of a page. */
+/**
+ * Wallets per page. For each page, `findBusy` reads the indexes of unfinished work once for all its retired wallets.
+ */
 const walletsPerPage = 5_000
 
-/** What this cell has to own in the directory. */
+/** What this cell must own in the directory. */
 export function openUses(db: Database): Uses {
   const readSettlers = async () =>
     (await listUsedSettlers(db)).map(({ network, address }) => settlerOwnership(network, address))
@@ -56,12 +58,12 @@ export function openUses(db: Database): Uses {
   }
 }
 
-/** A wallet as chains know it, for all stores of this cell that have it. */
+/** A wallet as a chain knows it, for all stores of this cell that have registered it. */
 type WalletRecord = {
   readonly mode: Mode
   readonly family: Family
   readonly payTo: string
-  /** All stores that had it have retired it. */
+  /** All of its stores have retired it. */
   readonly isRetired: boolean
 }
 
@@ -101,9 +103,9 @@ const oldest = (status: string) => `(select c.created_at from checkouts c
 
 /**
  * Finds the retired wallets at which something may still happen: an owner may undo the change, a checkout that may name
- * the wallet is open, or money to or from it is on its way, not final, or expected. Each part reads an index of
- * unfinished work once, however many wallets there are. An hour is added because a checkout may be written by a process
- * whose clock is behind.
+ * the wallet is open, or money to or from it is in flight, not final, or expected. Each part reads an index of
+ * unfinished work once, however many wallets there are. An hour is added because the process that wrote a checkout may
+ * have had a late clock.
  */
 export async function findBusy(db: Database, payTo: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ payTo: string }>(

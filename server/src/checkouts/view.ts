@@ -9,26 +9,27 @@ import type { Store } from '../stores/store.ts'
 import type { Checkout } from './checkout.ts'
 import { type CheckoutRow, isRestoringSql, toCheckout } from './rows.ts'
 
-/** Everything that the payment page and its live feed show to anyone who knows the checkout's id. */
+/** Everything that the payment page and its live feed show to anybody who knows the checkout's id. */
 export type CheckoutView = {
   readonly checkout: Checkout
   /** Past its expiry by the database's clock, even if its status is not EXPIRED yet. */
   readonly isPastExpiry: boolean
   readonly isRestoring: boolean
   readonly store: Pick<Store, 'name' | 'mode' | 'accentColor' | 'supportEmail' | 'supportUrl'> & {
-    /** The logo is an image, not a link to one. */ readonly hasLogo: boolean
+    /** The logo is an image, not a link. */
+    readonly hasLogo: boolean
   }
   /** The exact live credit, if there is one. */
   readonly payment: (CheckoutPayment & { readonly payTo: string; readonly paidAt: Date }) | null
   /** Refunds of that payment. */
   readonly refunds: readonly ShownRefund[]
-  /** The last transaction sent, while its outcome is unknown. */
+  /** The last transaction that was sent, while its outcome is unknown. */
   readonly pending: { readonly network: string; readonly transaction: string } | null
   /** Amounts reserved for plain transfers to this checkout. */
   readonly transfers: readonly ReservedTransfer[]
-  /** Transactions that a buyer named on the page and that are being looked for. */
+  /** Transactions that a buyer named on the page and that we are looking for. */
   readonly announced: readonly string[]
-  /** Payments that arrived but did not complete the checkout, without those that the store has merely dismissed. */
+  /** Payments that arrived but did not complete the checkout. Those that the store has only dismissed are left out. */
   readonly notes: readonly Note[]
 }
 
@@ -39,7 +40,7 @@ export type ReservedTransfer = {
   /** Units of the asset. */
   readonly amount: string
   readonly payTo: string
-  /** Identifies the transfer, if transfers on this network can carry a reference; otherwise the amount does. */
+  /** Identifies the transfer on networks whose transfers can carry a reference. On others the amount does. */
   readonly reference: string | null
   readonly expiresAt: Date
 }
@@ -49,28 +50,28 @@ export type Note = {
   readonly network: string
   readonly asset: string
   readonly amount: string
-  /** What was expected there. */
+  /** The amount that was expected there. */
   readonly due: string
   readonly transaction: string
   readonly refunds: readonly ShownRefund[]
-  /** The store has dismissed it, or all of it went back. */
+  /** The store has dismissed it, or all of it was refunded. */
   readonly isSettled: boolean
 }
 
-/** A refund that was sent, completed or declared. Before that it is the store's own business. */
+/** A refund that was sent, completed or declared. Before that, only the store knows of it. */
 export type ShownRefund = {
   readonly status: 'SENT' | 'COMPLETED' | 'DECLARED'
   readonly way: RefundWay
   /** Units of the payment's asset. */
   readonly amount: string
-  /** Null only for a declared one. */
+  /** Null only for a declared refund. */
   readonly recipient: string | null
-  /** What the store says about it. */
+  /** The store's reason. */
   readonly reason: string | null
   readonly transaction: string | null
 }
 
-/** How much of a payment went back, counting only what a block shows. */
+/** How much of a payment was refunded, counting only refunds that a block shows. */
 export function returnedOf(paid: string, refunds: readonly ShownRefund[]): 'nothing' | 'part' | 'all' {
   const returned = refunds.reduce(
     (sum, { status, amount }) => (status === 'COMPLETED' ? sum + BigInt(amount) : sum),
@@ -79,18 +80,18 @@ export function returnedOf(paid: string, refunds: readonly ShownRefund[]): 'noth
   return returned === 0n ? 'nothing' : returned < BigInt(paid) ? 'part' : 'all'
 }
 
-/** Limits what a page lists if someone sends many payments by mistake or out of spite. */
+/** Limits the list on the page, in case somebody sends many payments by mistake or to annoy. */
 const notesMax = 20
-/** More than five of one payment are rare: a store can send as many by itself as it likes. */
+/** More than five refunds of one payment are rare, but a store can send any number itself. */
 const refundsMax = 20
 
 const isRefundShown = "f.status in ('SENT', 'COMPLETED', 'DECLARED')"
 
-/** A payment that was dismissed is not mentioned again, unless it went back to the buyer. */
+/** A dismissed payment is not shown, unless it was refunded. */
 const isNoteShown = `(k.dismissed_at is null
   or exists (select 1 from refunds f where f.payment_id = k.payment_id and f.store_id = c.store_id and ${isRefundShown}))`
 
-/** One look at an index for each payment that the page shows. */
+/** One index lookup per payment that the page shows. */
 function refundsJson(paymentId: string): string {
   return `(select json_agg(json_build_object('status', f.status, 'way', f.way, 'amount', f.amount::text, 'recipient', f.recipient,
     'reason', f.reason, 'transaction', f.transaction_hash) order by f.id)
@@ -208,7 +209,7 @@ export function awaitsTransfer(view: CheckoutView): boolean {
   return isPayable(view) && view.transfers.length > 0
 }
 
-/** Where it can be paid now: nowhere, unless it is open. */
+/** The networks on which it can be paid now. None unless it is open. */
 export function payableOn(view: CheckoutView | null): string[] {
   return view && isPayable(view) ? view.checkout.options.map(({ network }) => network) : []
 }
@@ -229,9 +230,10 @@ export function digestOf({ checkout, isPastExpiry, payment, ...view }: CheckoutV
 }
 
 /**
- * Finds which of these checkouts have something new for their pages, with the stamps to compare next time. A stamp
- * changes whenever the page would: it holds the versions, whether the time has passed, whether a payment was sent, and,
- * once the checkout is over, what became of refunds. While it can be paid, pages learn of those when they are looked at.
+ * Finds which of these checkouts have something new for their pages, and their new stamps. A stamp changes whenever the
+ * page would change: it contains the versions, whether the time has passed, whether a payment was sent, and, once the
+ * checkout is over, the state of its refunds. While it can still be paid, a page learns of refunds only when it is
+ * loaded.
  */
 export async function findChangedPages(
   db: Database,

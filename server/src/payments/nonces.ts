@@ -14,13 +14,13 @@ const proofBytes = 16
 /** Matches bound nonces in SQL. */
 export const boundPattern = `${boundPrefix}%`
 
-/** A nonce that only this checkout may claim. `random12` must be fresh: a used nonce can never pay again. */
+/** A nonce that only this checkout may claim. `random12` must be fresh, because a used nonce can never pay again. */
 export function makeBoundNonce(checkoutId: string, random12: Uint8Array): Hex {
   assert.equal(random12.length, randomBytes)
   return `${boundPrefix}${Buffer.from(random12).toString('hex')}${prove(checkoutId, random12)}`
 }
 
-/** Whether the nonce is bound to some checkout. One random nonce in four billion looks bound. */
+/** Whether the nonce is bound to some checkout. One random nonce in four billion looks bound by chance. */
 export function isBound(nonce: Hex): boolean {
   return nonce.startsWith(boundPrefix)
 }

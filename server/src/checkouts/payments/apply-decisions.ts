@@ -26,7 +26,7 @@ const outcomesPerRun = 5_000
 
 /**
  * Applies the decisions that wait, each in one transaction with its outcome. Returns how many. Any number of processes
- * may run it at once. A decision that fails because of us stays, and does not hold up the others.
+ * may run it at once. A decision that fails because of us stays in the queue, and does not hold up the others.
  */
 export async function applyDecisions(ctx: Context, now: Date): Promise<number> {
   // The oldest of each store, then the second of each, and so on.
@@ -63,7 +63,7 @@ async function apply(ctx: Context, id: DecisionId, now: Date): Promise<boolean> 
     if (isApplied) crashPoint(ctx, 'decide-after-commit')
     return isApplied
   } catch (error) {
-    // A failure of ours: the decision stays, and is tried again.
+    // Our own failure. The decision stays and is tried again.
     if (!(error instanceof Problem) || error.code === 'unavailable') throw error
     const { code, message: detail, extras } = error
     await writeOutcome(ctx.db, id, { problem: { code, detail, extras } } satisfies Outcome)

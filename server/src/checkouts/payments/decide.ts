@@ -18,21 +18,21 @@ import { lockCheckout, notePagesChanged, readCheckout } from '../rows.ts'
 import { updateStatus } from '../update-status.ts'
 
 /**
- * What the store decides about a payment is a fact like those from the chain: the status is computed from it. All
- * verbs are idempotent, and run in `work`, in the transaction that takes the decision from its queue.
+ * A store's decision about a payment is a fact like those from the chain, and statuses are computed from it. All verbs
+ * are idempotent. They run in `work`, in the transaction that takes the decision from its queue.
  */
 
 export type DecisionId = Id<'dec'>
 
-/** What a store has decided about a payment. */
+/** A store's decision about a payment. */
 export type Decision = {
   readonly id: DecisionId
   readonly storeId: StoreId
   readonly paymentId: string
   readonly kind: 'accept' | 'dismiss' | 'note'
-  /** The checkout to accept it for; null for the one that it belongs to. */
+  /** The checkout to accept it for; null for the one it belongs to. */
   readonly checkoutId: string | null
-  /** What the store notes about it: with `dismiss` null leaves the note as it is, with `note` it removes it. */
+  /** The store's note. With `dismiss`, null keeps the present note. With `note`, null removes it. */
   readonly note: string | null
   readonly actor: Actor
   readonly createdAt: Date
@@ -81,8 +81,8 @@ export async function acceptPayment(
 }
 
 /**
- * What went back cannot pay. After a restore, refunds that the database has forgotten are found on the chain, once its
- * blocks have been read again.
+ * Refunded money can't pay. After a restore, refunds that the database has forgotten are found on the chain, once its
+ * blocks were read again.
  */
 async function refuseReturned(tx: Transaction, storeId: StoreId, payment: CreditRow): Promise<void> {
   const known = await readRefundable(tx, storeId, payment.paymentId)
@@ -121,7 +121,7 @@ export async function dismissPayment(
   return toPayment(await readKnown(tx, storeId, paymentId))
 }
 
-/** Writes down what the store wants to remember about a payment, whatever became of it. It decides nothing. */
+/** Stores the store's note about a payment, whatever its state. This decides nothing. */
 export async function notePayment(
   ctx: Context,
   tx: Transaction,
@@ -150,7 +150,7 @@ async function lockPayment(tx: Transaction, storeId: StoreId, paymentId: string)
   return payment
 }
 
-/** Locks the payment's checkout and reads the payment: it may be deleted with its checkout until then. */
+/** Locks the payment's checkout and reads the payment, because retention may have deleted both meanwhile. */
 async function takeUp(tx: Transaction, storeId: StoreId, paymentId: string): Promise<StorePayment> {
   const payment = await readKnown(tx, storeId, paymentId)
   if (payment.checkoutId === null) return payment
@@ -164,7 +164,7 @@ async function readKnown(tx: Transaction, storeId: StoreId, paymentId: string): 
   return payment
 }
 
-/** Reports a decision in the store's log, before what follows from it. */
+/** Writes the event of a decision, before the events of its consequences. */
 async function tell(
   ctx: Context,
   tx: Transaction,

@@ -4,16 +4,16 @@ import type { CreditRow } from '../../payments/credits/credit.ts'
 import type { Checkout } from '../checkout.ts'
 import { type CheckoutRow, toCheckout } from '../rows.ts'
 
-/** A checkout that a payment without one may have been meant for, and why. */
+/** A checkout that an unmatched payment may have been meant for, and why. */
 export type Likely = {
   readonly checkout: Checkout
-  /** The buyer gave this transaction on the checkout's page. */
+  /** The buyer named this transaction on the checkout's page. */
   readonly isNamed: boolean
-  /** It asked for exactly this amount, there. */
+  /** The checkout asked for exactly this amount at this address. */
   readonly isSameAmount: boolean
 }
 
-/** No index has amounts, so only this many checkouts before the payment are compared. */
+/** No index contains amounts, so only this many checkouts before the payment are compared. */
 const windowRows = 60
 /** A payment usually belongs to a checkout of the last days. Members can search for an older one. */
 const windowDays = 7
@@ -65,14 +65,14 @@ export async function listLikely(
   }))
 }
 
-/** The checkout that a late, too small or too large payment came for. */
+/** The checkout of a payment that came late or had the wrong amount. */
 export type Owed = {
   readonly checkout: Checkout
-  /** The amount that was asked for in that token, in its smallest unit; null if none was. */
+  /** The amount asked for in that token, in its smallest unit; null if the checkout did not offer the token. */
   readonly due: bigint | null
 }
 
-/** The checkouts of payments that have one, by the payments' ids. */
+/** The checkouts of those payments that have one, by payment id. */
 export async function readOwed(
   db: Database,
   storeId: StoreId,

@@ -20,8 +20,8 @@ export type PaymentQuery = Partial<PaymentFilter> & {
 }
 
 /**
- * Newest first. The cursor is the last id that was looked at: the last of the page, or, with filters that no index
- * knows, one that does not match. Then a page can be short, or empty, although another follows.
+ * Newest first. The cursor is the last id that was read. With filters that no index covers, that payment need not
+ * match, so a page can be short or empty although another page follows.
  */
 export async function listPayments(
   ctx: Context,

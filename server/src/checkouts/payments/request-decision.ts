@@ -12,9 +12,9 @@ import type { Outcome } from './apply-decisions.ts'
 import type { Decision, DecisionId } from './decide.ts'
 
 /**
- * `serve` does not decide about payments: a thief who takes it over must not be able to write the facts that a checkout's
- * status is computed from. It hands the store's decision to `work` as a row, and waits for the outcome. Idempotent: asking
- * again before the decision is applied asks for the same, and afterwards changes nothing.
+ * `serve` does not decide about payments: a thief who takes it over must not be able to write the facts from which
+ * statuses are computed. It gives the store's decision to `work` as a row and waits for the outcome. Idempotent:
+ * repeating a request that still waits adds no second decision, and repeating one that was applied changes nothing.
  */
 type RequestDecision = (
   ctx: Context,
@@ -25,7 +25,7 @@ type RequestDecision = (
 ) => Promise<Decided>
 
 type Decided = {
-  /** As it stands after the decision, or before it if the decision still waits. */
+  /** The payment after the decision, or before it while the decision waits. */
   readonly payment: Payment
   readonly isApplied: boolean
 }
@@ -34,15 +34,15 @@ type Decided = {
 const noteBytesMax = 1_000
 /** Long enough for `work` on a busy machine, shorter than any client's patience. */
 const patienceMs = 5_000
-/** Of one store: as many as `work` applies in one run, so a store that hurries is refused only while `work` is behind. */
+/** Per store: as many as `work` applies in one run, so a busy store is refused only while `work` is behind. */
 const waitingMax = 100
 const pollMs = 250
-/** Every settled payment wakes us too, and few wake-ups are about decisions. */
+/** Every settled payment also wakes us, and few wake-ups are about decisions. */
 const spacingMs = 50
 
 /**
- * Decisions are written with the context of the caller. They are waited for with `dbOf(storeId)`, because the console
- * has a database of its own for each store.
+ * Decisions are written with the caller's context. Their outcomes are read with `dbOf(storeId)`, because the console
+ * uses a separate database handle for each store.
  */
 export function openDecisions(
   ctx: Context,
@@ -93,14 +93,14 @@ export function openDecisions(
   }
 }
 
-/** `work` checks this too, but only when it applies the decision: until then made-up ids would fill the queue. */
+/** `work` checks this too, but only when it applies the decision. Until then, made-up ids would fill the queue. */
 async function isOwn(db: Database, storeId: StoreId, checkoutId: string): Promise<boolean> {
   return isId('ch', checkoutId) && (await readCheckout(db, storeId, checkoutId)) !== null
 }
 
 /**
- * Returns the decision's id. If the same decision is waiting already, returns that one's id, and the last note counts.
- * Null if `waitingMax` others of the store are waiting.
+ * Returns the decision's id. If the same decision already waits, returns the id of that one, and the last note counts.
+ * Null if `waitingMax` other decisions of the store are waiting.
  */
 export async function insertDecision(
   db: Database,
@@ -132,7 +132,7 @@ export async function insertDecision(
   return row?.id ?? null
 }
 
-/** The outcomes of those that were applied. */
+/** The outcomes of those decisions that were applied. */
 export async function listOutcomes(
   db: Database,
   ids: readonly DecisionId[],

@@ -2,15 +2,17 @@ import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import { firstIdAt } from '../../ids.ts'
 
-/** Keeps a transaction to a fraction of a second. */
+/** Limits each transaction to a fraction of a second. */
 const checkoutsPerBatch = 200
-/** At one run per second, 800 checkouts per second: as many as a busy deployment ends, at a small load. */
+/**
+ * At one run per second, this deletes 800 checkouts per second: as many as a busy deployment completes, at little load.
+ */
 const batchesPerRun = 4
 /** Checkouts that could not be deleted yet are tried again after this time. */
 const passEverySeconds = 3_600
 const dayMs = 86_400_000
 
-/** How far a pass through the checkouts has come. It goes from the oldest to those that are too young. */
+/** The position of a pass through the checkouts. A pass goes from the oldest to the first that is too young. */
 type Pass = { after: string; notBefore: Date }
 
 export const firstPass = (): Pass => ({ after: '', notBefore: new Date(0) })
@@ -18,10 +20,11 @@ export const firstPass = (): Pass => ({ after: '', notBefore: new Date(0) })
 /**
  * Deletes checkouts that ended longer ago than RETENTION_DAYS, with all that belongs to them, a few batches per run.
  * The database decides what may go (`list_over` in migration 0042), and deletes it: no role has the right to delete a
- * payment. `kept_credits` keeps what must never count again, and the rollups keep the takings.
+ * payment. `kept_credits` keeps the credits that must never count again, and the rollups keep the takings.
  *
- * Any number of processes may run this at once, and be killed anywhere: each batch is one statement. It skips checkouts
- * that another process holds or that may not be deleted yet, so that they hold up nothing that follows.
+ * Any number of processes may run this at once, and may be killed at any point, because each batch is one statement. It
+ * skips checkouts that another process has locked or that may not be deleted yet, so that they don't hold up later
+ * ones.
  */
 export async function deleteOver(ctx: Context, pass: Pass, now: Date): Promise<void> {
   const days = ctx.config.retentionDays

@@ -12,7 +12,7 @@ import {
   listErasable,
 } from '../../payments/erase.ts'
 
-/** One transaction of a fraction of a second. */
+/** Limits each transaction to a fraction of a second. */
 const checkoutsPerBatch = 200
 const dayMs = 86_400_000
 
@@ -50,7 +50,7 @@ async function eraseFrom(
     [ids],
   )
   const held = locked.map(({ id }) => id)
-  // The locks keep these checkouts as they are. If money began to move since the first count, nothing is erased.
+  // The locks keep these checkouts unchanged. If money began to move since the first count, nothing is erased.
   if ((await countMoving(tx, payer, held)) > 0) return 0
   await tx.query(
     'update checkouts set metadata = null, success_redirect_url = null, cancel_url = null where id = any($1)',
@@ -63,8 +63,8 @@ async function eraseFrom(
 }
 
 /**
- * A payment that a store accepted for a checkout may have been announced earlier, in an event without a checkout. The id of
- * that event lies between these times, with a day on each side for clocks that differ.
+ * A payment that a store accepted for a checkout may have been announced before, in an event without a checkout. The id
+ * of that event lies between these times, with a day added on each side because clocks may differ.
  */
 function listAnnounced(ctx: Context, payments: readonly ErasedPayment[]) {
   const idAt = (time: Date, days: number) =>

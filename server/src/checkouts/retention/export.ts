@@ -1,7 +1,7 @@
 import type { Context } from '../../context.ts'
 import { firstIdAt } from '../../ids.ts'
 
-/** A few megabytes at a time. */
+/** A few megabytes per read. */
 const checkoutsPerRead = 200
 
 /** SQL: all rows of a table that belong to the checkout `c`, as JSON. */
@@ -9,8 +9,8 @@ const rowsOf = (table: string) =>
   `'${table}', (select coalesce(jsonb_agg(to_jsonb(t)), '[]') from ${table} t where t.checkout_id = c.id)`
 
 /**
- * Lines of JSON: each checkout that ended before a time and is over, as `deleteOver` would find it, with all that belongs to
- * it and the settlers' transactions that carried its payments.
+ * Lines of JSON, one per checkout that ended before a time and that `deleteOver` would delete: the checkout with all
+ * that belongs to it, and the settlers' transactions that carried its payments.
  */
 export async function* exportOver({ db, config }: Context, before: Date): AsyncGenerator<string> {
   for (let after: string | null = ''; after !== null; ) {

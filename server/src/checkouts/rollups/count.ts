@@ -8,23 +8,23 @@ import { knownZone, localTime } from './zone.ts'
 /**
  * Sums up what stores took and how their checkouts ended, from their event logs.
  *
- * A store's cursor says which events are counted. One process at a time locks it, adds what the next events change to
- * the quarter hours that they concern, and moves the cursor in the same transaction: a process that dies in between has
- * counted nothing, and one that is repeated finds the cursor moved. An event adds the state that it shows and takes back
- * the state before it, which the log has too. So a checkout that a reorganisation takes from COMPLETED leaves the quarter
- * hour in which it was counted, and one that is paid after it expired is paid, not both.
+ * A store's cursor marks the last event that was counted. One process at a time locks it, adds the changes of the next
+ * events to their quarter hours, and moves the cursor in the same transaction. So a process that dies in between has
+ * counted nothing, and a repeated run finds the cursor moved. An event adds the state that it shows and subtracts the
+ * state before it, which the log also has. So a checkout that a reorganisation takes from COMPLETED leaves the quarter
+ * hour in which it was counted, and a checkout that is paid after it expired counts as paid only.
  *
- * Days are the same sums in the store's time zone. Once that zone changes, they are summed again from the quarter hours.
+ * Days are the same sums in the store's time zone. If that zone changes, they are summed again from the quarter hours.
  */
 const storesPerRun = 50
 /** With the stores of one run, at most 50,000 events are read at once. */
 const eventsPerStore = 1_000
-/** A store's quarter hours that are read at once when its days are summed again. */
+/** How many quarter hours of a store are read at once when its days are summed again. */
 const quartersPerPage = 5_000
 
 /**
- * Counts waiting events. `pass` says where the last run stopped, so that no store waits for all stores with lower ids.
- * Returns whether there were any.
+ * Counts waiting events. `pass` holds the position of the last run, so that no store waits for all stores with lower
+ * ids. Returns whether there were any events.
  */
 export async function countRollups(ctx: Context, pass = { after: '' }): Promise<boolean> {
   const behind = await rows.storesToCount(ctx.db, pass.after, storesPerRun)
@@ -35,7 +35,7 @@ export async function countRollups(ctx: Context, pass = { after: '' }): Promise<
   try {
     return await countStores(ctx, waiting)
   } catch (error) {
-    // One store's figures must not depend on another's: each alone, so that only those that fail are left.
+    // One store's figures must not depend on another's, so each is counted alone and only those that fail stay behind.
     if (waiting.length === 1) throw error
     ctx.log.warn(
       { err: error, stores: waiting.length },
@@ -55,7 +55,7 @@ export async function countRollups(ctx: Context, pass = { after: '' }): Promise<
   return true
 }
 
-/** Returns whether anything was counted: other processes may hold all of these stores. */
+/** Returns whether anything was counted. Other processes may have locked all of these stores. */
 export async function countStores(
   ctx: Context,
   storeIds: readonly StoreId[],
@@ -82,7 +82,7 @@ export async function countStores(
   })
 }
 
-/** What these events change, by quarter hour. */
+/** The changes that these events make, by quarter hour. */
 export async function readDeltas(
   db: Pick<Transaction, 'query'>,
   stretches: readonly rows.Uncounted[],
@@ -138,19 +138,20 @@ function sumUp(all: readonly rows.Row[]): rows.Row[] {
   return [...sums.values()]
 }
 
-/** With this many events in one transaction, a long log takes few of them, and each stays under a second. */
+/** With this many events in one transaction, even a long log takes few transactions, and each stays under a second. */
 const eventsPerStep = 10_000
 
 /**
- * Counts a store's figures again, from the first event of its log. `work` may run meanwhile: the process that holds the
- * cursor counts. Until all is counted the console says that figures are incomplete. Returns the number of events.
+ * Counts a store's figures again, from the first event of its log. `work` may run meanwhile, because only the process
+ * that holds the cursor counts. Until everything is counted, the console says that figures are incomplete. Returns the
+ * number of events.
  */
 export async function rebuildRollups(ctx: Context, storeId: StoreId): Promise<bigint> {
   const events = await ctx.db.transaction(async (tx) => {
     await rows.resetStore(tx, storeId)
     return BigInt((await rows.readUncounted(tx, storeId)).until)
   })
-  // An event that is written meanwhile is counted too, so this ends when there is none, or when `work` has the cursor.
+  // An event written meanwhile is counted too. So this ends when no event is left, or when `work` holds the cursor.
   for (;;) {
     const { after, until } = await rows.readUncounted(ctx.db, storeId)
     if (after === until || !(await countStores(ctx, [storeId], eventsPerStep))) return events

@@ -4,20 +4,20 @@ import { networks } from '../../networks.ts'
 import type { Option } from '../checkout.ts'
 
 /**
- * What happened in a span of time, so that spans can be added: a quarter hour, a day, a month.
+ * What happened in a span of time. Spans can be added: a quarter hour, a day, a month.
  *
- * A checkout counts twice. In the span of its creation it counts as made, and later as paid, expired or canceled, so
- * that the rest is still open. In the span of its payment it counts with its takings. A later change takes back the
- * earlier count, so that the figures of a span always agree with the log.
+ * A checkout counts twice. The span of its creation counts it as made, and later also as paid, expired or canceled; the
+ * rest are still open. The span of its payment counts its takings. A later change subtracts the earlier count, so that
+ * the figures of a span always agree with the log.
  */
 export type Figures = {
   readonly made: number
   readonly paid: number
   readonly expired: number
   readonly canceled: number
-  /** Takings, by the token and by the currency of the price. The keys are from `takenKey`. */
+  /** Takings, by token and by currency of the price. `takenKey` makes the keys. */
   readonly taken: Readonly<Record<string, Taken>>
-  /** How long paid checkouts took from their creation, as a histogram: bucket to count. */
+  /** The time from creation to payment, as a histogram: bucket to count. */
   readonly times: Readonly<Record<string, number>>
 }
 
@@ -25,7 +25,7 @@ type Taken = {
   readonly payments: number
   /** In the token's smallest unit. */
   readonly received: bigint
-  /** In millionths of the price's currency: a price has at most six decimals. */
+  /** In millionths of the price's currency, because a price has at most six decimals. */
   readonly priced: bigint
 }
 
@@ -39,7 +39,7 @@ export const pricedDecimals = 6
 export type Seen = {
   readonly status: CheckoutStatus
   readonly createdAt: Date
-  /** When the event was written: for a completed checkout, when it was paid. */
+  /** When the event was written. For a completed checkout, that is when it was paid. */
   readonly at: Date
   readonly priceAmount: string
   readonly priceCurrency: string
@@ -49,7 +49,7 @@ export type Seen = {
 
 type Share = { readonly startsAt: Date; readonly figures: Figures }
 
-/** What a checkout in this state adds to the figures, apart from having been made. */
+/** What a checkout in this state adds to the figures, apart from counting as made. */
 export function sharesOf(seen: Seen): Share[] {
   const made = quarterOf(seen.createdAt)
   switch (seen.status) {
@@ -84,12 +84,12 @@ function paymentOf(seen: Seen): Pick<Figures, 'taken' | 'times'> {
   }
 }
 
-/** A plain transfer may exceed the price by this much, so that it is recognised (decision 0018). */
+/** A plain transfer may exceed the price by this much, because the suffix identifies it (decision 0018). */
 const tailMax = 9_999n
 
 /**
- * The amount received, in the price's currency: the price, or the part of it that was paid. Every token is worth a
- * dollar here, so any option gives the price in tokens.
+ * The amount received, in the price's currency: the price, or the part of it that was paid. Every token counts as one
+ * dollar here, so any option shows the price in tokens.
  */
 function pricedOf({ priceAmount, options, payment }: Seen, received: bigint): bigint {
   const [whole = '', fraction = ''] = priceAmount.split('.')
@@ -118,7 +118,7 @@ function quarterOf(time: Date): Date {
   return new Date(Math.floor(time.getTime() / quarterMs) * quarterMs)
 }
 
-/** `a` + `b`, or `a` − `b` for what no longer holds. Zeros are left out, so that equal figures look equal. */
+/** `a` + `b`, or `a` − `b` to subtract what no longer holds. Zeros are left out, so that equal figures look equal. */
 export function addFigures(a: Figures, b: Figures, sign: 1 | -1 = 1): Figures {
   const times: Record<string, number> = { ...a.times }
   for (const [bucket, count] of Object.entries(b.times)) {
@@ -147,7 +147,7 @@ export function addFigures(a: Figures, b: Figures, sign: 1 | -1 = 1): Figures {
   }
 }
 
-/** Figures as a column holds them. Amounts are text, because JSON numbers end at 2^53. */
+/** Figures as stored in a column. Amounts are text, because JSON numbers are exact only up to 2^53. */
 export type StoredFigures = Omit<Figures, 'taken'> & {
   readonly taken: Readonly<
     Record<string, { readonly payments: number; readonly received: string; readonly priced: string }>
@@ -170,7 +170,7 @@ export function fromStored(stored: StoredFigures): Figures {
   return { ...stored, taken: Object.fromEntries(taken) }
 }
 
-/** Four buckets for every doubling, so that a median is off by a tenth at most; from a second to the longest lifetime. */
+/** Four buckets per doubling, from a second to the longest lifetime, so that a median is off by a tenth at most. */
 export const bounds = Array.from({ length: 80 }, (_, i) => Math.round(1_000 * 2 ** (i / 4)))
 
 /** The number of the bucket; 0 is for less than a second. */
@@ -190,7 +190,7 @@ export function medianMs(times: Figures['times']): number | null {
     if (before + count >= total / 2) {
       const low = bounds[bucket - 1] ?? 0
       const high = bounds[bucket] ?? low
-      // As if those in one bucket were spread evenly.
+      // Assumes that the times in one bucket are spread evenly.
       return low + (high - low) * ((total / 2 - before) / count)
     }
     before += count

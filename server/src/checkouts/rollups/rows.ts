@@ -6,12 +6,12 @@ import { type Figures, fromStored, type Seen, type StoredFigures, toStored } fro
 
 type Reader = Pick<Database, 'query'>
 
-/** A part of a store's log: the events after one number, until another. */
+/** A part of a store's log: the events after one number, up to another. */
 export type Uncounted = { readonly storeId: StoreId; readonly after: string; readonly until: string }
 
-/** Where counting stands in a store's log, and how far it goes next. */
+/** The position of counting in a store's log, and how far it goes next. */
 export type Stretch = Uncounted & {
-  /** The zone of the store, and the one that its days were summed in. */
+  /** The store's zone, and the zone in which its days were summed. */
   readonly zone: string
   readonly summedIn: string | null
 }
@@ -27,7 +27,7 @@ export async function storesToCount(db: Database, after: string, limit: number):
 }
 
 /**
- * Locks the cursors that no other process holds, and makes those that are missing. Until we commit, only we count
+ * Locks the cursors that no other process holds, and creates missing ones. Until the commit, only this process counts
  * these stores' events.
  */
 export async function lockStretches(
@@ -73,7 +73,7 @@ type RawSeen = StoreCheckout | null
 
 /**
  * The changes of status that end a checkout or undo its end, each with the state before it. Each version has one event
- * with its status. A second version that is PROCESSING was OPEN before, as in nearly all checkouts: that changes
+ * that shows its status. If version 2 is PROCESSING, as in nearly all checkouts, it was OPEN before, and that changes
  * nothing here.
  */
 export async function readChanges(
@@ -112,7 +112,7 @@ function toSeen(checkout: StoreCheckout, at: Date, options: readonly Option[]): 
   return { status, priceAmount, priceCurrency, payment, options, at, createdAt: new Date(checkout.createdAt) }
 }
 
-/** A row of either table. `at` is a quarter hour's start in ISO 8601, or a day such as 2026-11-16. */
+/** A row of either table. `at` is the start of a quarter hour in ISO 8601, or a day such as 2026-11-16. */
 export type Row = { readonly storeId: StoreId; readonly at: string; readonly figures: Figures }
 
 type Span = 'quarter' | 'day'
@@ -189,14 +189,14 @@ export async function deleteDays(tx: Transaction, storeId: StoreId): Promise<voi
   await tx.query('delete from rollup_days where store_id = $1', [storeId])
 }
 
-/** Deletes a store's figures. Takes the cursor first, so a process that is counting finishes before. */
+/** Deletes a store's figures. Locks the cursor first, so a process that is counting finishes before. */
 export async function resetStore(tx: Transaction, storeId: StoreId): Promise<void> {
   await tx.query('update rollup_cursors set sequence = 0, time_zone = null where store_id = $1', [storeId])
   await tx.query('delete from rollup_quarters where store_id = $1', [storeId])
   await deleteDays(tx, storeId)
 }
 
-/** Whether every event of a store's log is there: retention deletes those of old checkouts. */
+/** Whether the store's log still has every event. Retention deletes the events of old checkouts. */
 export async function isLogWhole(db: Database, storeId: StoreId): Promise<boolean> {
   const rows = await db.query(
     `select 1 as one from event_counters c where c.store_id = $1 and c.last_sequence =
@@ -206,7 +206,7 @@ export async function isLogWhole(db: Database, storeId: StoreId): Promise<boolea
   return rows.length > 0
 }
 
-/** The days from one to another, in no order: they are added up. */
+/** The days of a period, in no order, because they are added up. */
 export async function readDays(
   db: Database,
   storeId: StoreId,
@@ -236,7 +236,7 @@ export async function readQuarters(
   return rows.map(toRow)
 }
 
-/** The part of the store's log that is not counted yet. */
+/** The uncounted part of the store's log. */
 export async function readUncounted(db: Reader, storeId: StoreId): Promise<Uncounted> {
   const [row] = await db.query<{ after: string; until: string }>(
     `select coalesce(r.sequence, 0)::text as after, c.last_sequence::text as until

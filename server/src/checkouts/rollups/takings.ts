@@ -16,7 +16,7 @@ import {
 import { readDays, readQuarters, readUncounted } from './rows.ts'
 import { addDays, dayRange, daysBetween, knownZone, localTime, monthBefore, weekdayOf } from './zone.ts'
 
-/** A store's takings in a period up to now, and in the period before up to the same time of day. */
+/** A store's takings in a period up to now, and in the period before it up to the same time of day. */
 export const periods = ['today', 'week', 'month'] as const
 export type Period = (typeof periods)[number]
 
@@ -24,9 +24,9 @@ export type Takings = {
   readonly from: string
   readonly to: string
   readonly sum: Sum
-  /** The period before: its days, the last of them up to the same time unless the month was shorter. */
+  /** The period before. Its last day counts up to the same time, unless that month was shorter. */
   readonly before: { readonly from: string; readonly to: string; readonly sum: Sum }
-  /** For the chart: the whole month, or the last seven days. `amount` is null for days that are still to come. */
+  /** For the chart: the whole month, or the last seven days. `amount` is null for days in the future. */
   readonly days: readonly {
     readonly day: string
     readonly amount: bigint | null
@@ -42,9 +42,9 @@ export type Sum = {
   readonly amount: bigint
   readonly payments: number
   readonly average: bigint | null
-  /** How much of the amount was converted with today's rate. */
+  /** The part of the amount that was converted at today's rate. */
   readonly converted: bigint
-  /** What is not in the amount, because there is no rate for it. */
+  /** Takings that are not in the amount, because there is no rate for them. */
   readonly left: readonly { readonly symbol: string; readonly units: bigint; readonly decimals: number }[]
   readonly made: number
   readonly paid: number
@@ -54,7 +54,7 @@ export type Sum = {
   readonly medianMs: number | null
 }
 
-/** More events than this are too many to add per request: they wait to be counted, and the screen says so. */
+/** More events than this are too many to add per request. They wait to be counted, and the screen says so. */
 const addedMax = 500n
 /** Counting advances once a second. */
 const readTries = 3
@@ -102,7 +102,9 @@ export async function readTakings(
   }
 }
 
-/** `beforeTo` is the last whole day of the period before; `cutDay` the one after it, which counts up to this time. */
+/**
+ * `beforeTo` is the last whole day of the period before. `cutDay` is the day after it, which counts up to this time.
+ */
 type Span = { from: string; beforeFrom: string; beforeTo: string; cutDay: string | null }
 
 export function spanOf(period: Period, today: string): Span {
@@ -136,13 +138,13 @@ type Wanted = {
 }
 type Read = {
   readonly days: readonly { readonly at: string; readonly figures: Figures }[]
-  /** What the cut day had brought by then, to the quarter hour that was running. */
+  /** The figures of the cut day up to this time, including the quarter hour that was running. */
   readonly cut: Figures
   readonly waiting: bigint
 }
 
 /**
- * The stored sums, and on top of them the events that `work` has yet to count, so that a screen that is told of an event
+ * Reads the stored sums, and adds the events that `work` has yet to count, so that a screen that reacts to an event
  * shows it. If they are counted in between, everything is read again.
  */
 async function readFigures(ctx: Context, storeId: StoreId, zone: string, wanted: Wanted): Promise<Read> {
@@ -176,7 +178,7 @@ async function readFigures(ctx: Context, storeId: StoreId, zone: string, wanted:
   }
 }
 
-/** Today's rate; null for dollars, and if there is none that can be believed. */
+/** Today's rate; null for dollars, and if there is no reliable rate. */
 async function findQuote(ctx: Context, currency: string, now: Date): Promise<Quote | null> {
   try {
     return await quoteCurrency(ctx, currency, now)
@@ -225,7 +227,7 @@ function toMillionths(units: bigint, decimals: number): bigint {
   return (units * 10n ** BigInt(pricedDecimals)) / 10n ** BigInt(decimals)
 }
 
-/** US dollars in the currency of a quote: the way back from how prices are converted. */
+/** Converts US dollars into the currency of a quote: the opposite of how prices are converted. */
 function exchange(dollars: bigint, quote: Quote): bigint {
   const [per, usd] = [parseDecimal(quote.perBase), parseDecimal(quote.usdPerBase)]
   return (dollars * per.coefficient * 10n ** BigInt(usd.scale)) / (usd.coefficient * 10n ** BigInt(per.scale))

@@ -1,6 +1,6 @@
 /**
- * Days and clock times of a time zone. All of it comes from the runtime's own tables, and none from the database's, so
- * that a quarter hour belongs to the same day wherever it is asked.
+ * Days and clock times of a time zone. All of it comes from the runtime's tables and none from the database's, so that
+ * a quarter hour always belongs to the same day.
  */
 type LocalTime = {
   /** As 2026-11-16. */
@@ -65,14 +65,17 @@ export function weekdayOf(day: string): number {
   return (toTime(day).getUTCDay() + 6) % 7
 }
 
-/** The same day of the month before; null if that month has none. */
+/** The same day in the month before; null if that month is too short. */
 export function monthBefore(day: string): string | null {
   const [year = 0, month = 0, date = 0] = day.split('-').map((part) => Number.parseInt(part, 10))
   const found = toDay(new Date(Date.UTC(year, month - 2, date)))
   return found.endsWith(day.slice(-2)) ? found : null
 }
 
-/** A range of time that holds the whole day in its zone, and little more: clocks may change by up to two hours in it. */
+/**
+ * A range of time that contains the whole day in its zone and little more. Clocks may change by up to two hours on that
+ * day.
+ */
 export function dayRange(day: string, zone: string): { readonly from: Date; readonly before: Date } {
   const noon = toTime(day)
   const local = localTime(noon, zone)
@@ -82,7 +85,7 @@ export function dayRange(day: string, zone: string): { readonly from: Date; read
   return { from: new Date(midnightMs - slackMs), before: new Date(midnightMs + dayMs + slackMs) }
 }
 
-/** Noon, because a day exists in every calendar at its noon. */
+/** Noon, because every day has a noon in every time zone. */
 function toTime(day: string): Date {
   return new Date(`${day}T12:00:00Z`)
 }

@@ -22,28 +22,30 @@ import { readForgottenWindows } from './refund.ts'
 import { listPerhapsDead, listRefundsPerhapsDead, listResolvedWithOrphanedCredit } from './rows.ts'
 
 const buriedPerRun = 200
-/** A search asks for the logs of all blocks in which an authorization could have paid: some ask hundreds of questions. */
+/**
+ * A search reads the logs of all blocks in which an authorization could have paid, which may take hundreds of requests.
+ */
 const searchesPerRun = 5
-/** Those that may be searched next, of all that wait. */
+/** How many of the waiting authorizations may be searched next. */
 const turnMax = 50
 
 /**
- * Authorizations that need a search, by chain, in this process, longest waiting first. They are left out of the lists until
- * it is their turn, so that nobody can fill these with nonces that are spent in advance.
+ * The authorizations that need a search, per chain, in this process, longest waiting first. They are left out of the
+ * lists until it is their turn, so that nobody can fill the lists with nonces spent in advance.
  */
 const searches = new WeakMap<Chain, Set<string>>()
 
 /**
- * Proves authorizations dead. In a deep block, as many nodes as the network requires must confirm that either the block
- * is as late as validBefore and the nonce is unused in it, or the nonce was spent on something else or canceled. Once
- * something was sent, nothing less allows us to ask the payer to sign again.
+ * Proves authorizations dead. At a deep block, as many nodes as the network requires must confirm one of two facts: the
+ * block is as late as validBefore and the nonce is unused, or the nonce was spent on something else or canceled. After
+ * something was sent, we may ask the payer to sign again only with this proof.
  */
 export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Promise<number> {
   const network = chain.network.caip2
   const deep = await readDeepBlock(ctx.db, chain.network)
   if (!deep) return 0
   const { safeNumber = 0 } = (await readFollower(ctx.db, network)) ?? {}
-  // What too few providers reported of a block proves nothing about the payments in it.
+  // Blocks that too few providers reported prove nothing about the payments in them.
   const read = { above: safeNumber, upTo: deep.number, witnessesMin: chain.network.witnessesMin }
   if (!(await isWitnessedUpTo(ctx.db, network, read))) return 0
   await finishReconciling(ctx, network, deep.time)
@@ -69,7 +71,7 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   const forgotten = candidates.some(({ refundId }) => refundId !== null)
     ? await readForgottenWindows(ctx, network)
     : null
-  /** After a restore, a refund may have been handed out with a later window than the one that is recorded. */
+  /** After a restore, the refund may have been handed out with a later window than the recorded one. */
   const isWindowOver = ({ refundId, transfer: { authorization, isContract } }: Authorized) =>
     authorization.validBefore <= seconds &&
     (refundId === null || !forgotten || deep.time > forgotten(isContract))
@@ -88,14 +90,14 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   const searched = [...spent.filter(isInTurn), ...spent.filter((one) => !isInTurn(one))]
     .filter(({ transfer }) => transfer.authorization.validBefore <= safeSeconds)
     .slice(0, searchesPerRun)
-  // Those that are searched now come last the next time, if the search decides nothing.
+  // If the search decides nothing, those searched now come last next time.
   for (const one of spent) if (!searched.includes(one)) waiting.add(keyText(one.transfer))
   for (const { transfer } of searched) waiting.add(keyText(transfer))
   await lookAtEach(ctx, chain.network, searched, async (candidate) => {
     const uses = await findUses(ctx, chain, candidate)
-    // The nonce is used, but no block that spent it is recorded: it was used before it was claimed. Once a block as
-    // late as validBefore is safe, every block in which it could have paid has been read twice; until then the follower
-    // may still find that it paid. In addition, enough nodes confirm that it paid in none of them.
+    // The nonce is used, but no recorded block spent it: it was used before it was claimed. Once a block as late as
+    // validBefore is safe, every block in which it could have paid has been read twice. Until then the follower may
+    // still find a payment. In addition, enough nodes must confirm that it paid in none of them.
     if (uses?.length === 0)
       buried += await bury(ctx, network, [toDead(candidate, 'nonce_spent_elsewhere')], updateStatus)
     else if (uses) await readBlocksAgain(ctx, chain, uses, openListener(ctx, chain, updateStatus))
@@ -112,15 +114,18 @@ function toDead({ transfer: { asset, authorization } }: Candidate, reason: strin
 
 /** Longer than any authorization is valid when it is claimed. */
 const searchedSeconds = maxTimeoutSeconds + 120
-/** A refund's nonce is unused when it is handed out. This much earlier, in case a block's time is ahead of our clock. */
+/**
+ * A refund's nonce is unused when it is handed out. The search begins this much earlier, in case our clock is ahead of
+ * the blocks' times.
+ */
 const earlierSeconds = 120
 
 type Candidate = Awaited<ReturnType<typeof listRefundsPerhapsDead>>[number]
 
 /**
- * The blocks in which a nonce was used while it could have paid, according to any node: reading twice through a node
- * that hides a payment misses it twice. Null if too few nodes answered to rule out such a block, or if not all blocks in
- * which it could have paid are stored any more: a refund may be valid for days.
+ * The blocks in which a nonce was used while it could have paid, according to any node: if one node hides a payment,
+ * two reads through it miss it twice. Null if too few nodes answered to rule out such a block, or if some of those
+ * blocks are no longer stored, because a refund may be valid for days.
  */
 async function findUses(
   ctx: Context,
@@ -133,7 +138,7 @@ async function findUses(
   const end = toSafeNumber(validBefore)
   const start = refundId === null ? end - searchedSeconds : claimedAt.getTime() / 1_000 - earlierSeconds
   const range = await readStoredRange(ctx.db, network, new Date(start * 1_000), new Date(end * 1_000))
-  // Not a proof that it was unused: we do not know which blocks to search.
+  // Not a proof that the nonce was unused: we don't know which blocks to search.
   if (!range) return null
   const isComplete = refundId === null || range.isComplete
   const uses = await readUses(chain, { asset, from, nonce }, range)

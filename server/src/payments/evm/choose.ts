@@ -19,10 +19,10 @@ import type { Sendable } from '../settlers/rows.ts'
 import { readPayers } from './rows.ts'
 import { reasonOf } from './verify.ts'
 
-/** An authorization to send, and what its payer had sent and not settled when it was simulated. */
+/** An authorization to send, and the amount that its payer had in flight when it was simulated. */
 export type Chosen = Authorized & Pick<Sendable, 'unsettled'>
 
-/** A claim that may be sent, as it was listed. */
+/** A claim that may be sent, as listed. */
 export type Candidate = Authorized & {
   /** Whether a contract wallet's last payment was mined without effect. */
   readonly hasFailed?: boolean
@@ -30,13 +30,13 @@ export type Candidate = Authorized & {
 
 type Lane = { readonly chain: Chain; readonly signer: Signer; readonly updateStatus: UpdateStatus }
 
-/** How a payment would be sent alone, fees included. */
+/** The transaction that would send a payment alone, with its fees. */
 type SendOf = (authorized: Authorized) => Omit<Unsigned, 'nonce'>
 
-/** How long an authorization that cannot be sent is skipped: only its payer or another block can change that. */
+/** An authorization that cannot be sent is skipped for this long: only its payer or a new block can change that. */
 const restMs = 5_000
 /**
- * The same for a refund that the token refuses. It is not rejected: its signature exists, and whoever has it can use it
+ * The same for a refund that the token refuses. It is not rejected, because anybody who has its signature can use it
  * until its window ends. So it counts until then, and is sent if the wallet is filled again.
  */
 const refundRestMs = 30_000
@@ -44,21 +44,21 @@ const refundRestMs = 30_000
 export const untilNextBlock = Number.POSITIVE_INFINITY
 
 /**
- * How many unsettled payments a new payer may have on their way. Whoever moves their money away before our transaction
- * makes all of them fail at once, for the price of one transfer, which is about the price of one failed payment. Every
- * settled payment raises the limit by one, and a failed one sets it back.
+ * How many unsettled payments a new payer may have in flight. A payer who moves their money away before our transaction
+ * makes all of them fail, for the price of one transfer, which is about the price of one failed payment. Every settled
+ * payment raises the limit by one, and a failed one resets it.
  */
 const unsettledMax = 1
 const settledMax = 150
 
 type Choosing = {
-  /** Until when each payment is left alone. */
+  /** Until when each payment is skipped. */
   readonly resting: Map<string, number>
   readonly headNumber: number
   readonly sendOf: SendOf
 }
 
-/** Simulates what could be sent on top of what is in flight, and rejects what the token refuses. */
+/** Simulates what could be sent in addition to what is in flight, and rejects what the token refuses. */
 export async function choose(
   ctx: Context,
   lane: Lane,
@@ -72,7 +72,7 @@ export async function choose(
   const [verdicts, coded] = await Promise.all([simulate(lane, sendable, sendOf), findCoded(lane, sendable)])
   const rest = sendable.filter((authorized) => !coded.has(authorized))
   crashPoint(ctx, 'simulate-after')
-  // They wait in the contract wallets' queue from now on.
+  // From now on they wait in the queue of contract wallets.
   if (coded.size > 0) await noteContracts(ctx.db, network.caip2, [...coded].map(keyOf))
   const good: Chosen[] = []
   const refused: Refused[] = []
@@ -95,7 +95,7 @@ export async function choose(
       refuse('contract_wallet_failed_on_chain')
       continue
     }
-    // A used nonce is decided by the logs, and an authorization that was sent is never rejected.
+    // The logs decide about a used nonce, and an authorization that was sent is never rejected.
     if (!verdict || verdict.isNonceUsed || (!verdict.isGood && authorized.state === 'sent')) {
       setAside()
       continue
@@ -118,7 +118,7 @@ export async function choose(
           ? 'invalid_exact_evm_insufficient_balance'
           : reasonOf(verdict.revertReason),
       )
-      // The balance covers this payment, but not in addition to what its payer has in flight.
+      // The balance covers this payment, but not together with what its payer has in flight.
     } else if (verdict.isGood) setAside()
   }
   if (waiting.length > 0) await noteWaiting(ctx.db, network.caip2, waiting)
@@ -126,7 +126,9 @@ export async function choose(
   return good
 }
 
-/** An account that had no code when its payment was verified may have some by now (EIP-7702), and it runs in the send. */
+/**
+ * Finds accounts that got code (EIP-7702) since their payment was verified, because that code runs in the transaction.
+ */
 async function findCoded({ chain }: Lane, sendable: readonly Candidate[]): Promise<Set<Candidate>> {
   const plain = sendable.filter(({ transfer }) => !transfer.isContract)
   if (plain.length === 0) return new Set()
@@ -173,12 +175,12 @@ export function keyText({ asset, authorization }: Authorized['transfer']): strin
   return `${asset} ${authorization.from} ${authorization.nonce}`
 }
 
-/** EIP-7825: a chain with this cap refuses a transaction whose gas limit is higher. Base has it. */
+/** EIP-7825: a chain with this cap refuses transactions with a higher gas limit. Base has it. */
 const transactionGasMax = 16_777_216n
 
 /**
- * The most that one call of the batcher may use. An ordinary wallet's payment needs at most 80,000 on Circle's token:
- * the first in its batch, to a wallet that never held the token.
+ * The most gas that one call of the batcher may use. On Circle's token, an ordinary wallet's payment needs at most
+ * 80,000: if it is the first in its batch, and its recipient never held the token.
  */
 export const callGas = 100_000n
 /** Per call in addition: at most 196 bytes of calldata at 16 gas each, and the batcher's own steps. */
@@ -186,21 +188,21 @@ const callOverheadGas = 4_000n
 /** The transaction itself, first access to the tokens, and the 64th that the last call leaves behind. */
 const batchGas = 40_000n
 
-/** In Multicall3 the calls share what the transaction has, so each brings room to spare: unused gas costs nothing. */
+/** In Multicall3 the calls share the transaction's gas, so each adds a reserve. Unused gas costs nothing. */
 const sharedCallGas = 120_000n
 const sharedBatchGas = 80_000n
 
 const aloneGas = 200_000n
 
-/** A full batch: what a settler that counts as ready must be able to pay up front. */
+/** A full batch. A settler counts as ready if it can pay for one up front. */
 export const fullBatch = {
   payments: countFitting(true),
   gas: transactionGasMax,
-  /** About 200 bytes per payment; without the batcher, where no data fee is charged, it is more. */
+  /** About 200 bytes per payment. Without the batcher it is more, but chains without it charge no data fee. */
   bytes: 32_000,
 } as const
 
-/** How many authorizations fit into one transaction, if each used all the gas it may use. */
+/** How many authorizations fit into one transaction if each uses all its gas. */
 export function countFitting(hasBatcher: boolean): number {
   const fitting = hasBatcher
     ? (transactionGasMax - batchGas) / (callGas + callOverheadGas)
@@ -214,8 +216,8 @@ export function canShare({ transfer }: Authorized): boolean {
 }
 
 /**
- * The call that settles these authorizations: one goes straight to its token; several go through the batcher, or
- * through Multicall3 where the batcher is missing. In both, each may fail alone.
+ * The call that settles these authorizations: a single one goes directly to its token; several go through the batcher,
+ * or through Multicall3 if the chain has no batcher. In both, each may fail without the others.
  */
 export function toCall(
   hasBatcher: boolean,

@@ -7,7 +7,7 @@ import { listUncosted, noteCosts, type Settler, type Uncosted } from '../settler
 /** Receipts per request. */
 const receiptsMax = 50
 
-/** A receipt as far as it says what was paid. On the OP Stack, `l1Fee` is the charge for data. */
+/** The part of a receipt that says what was paid. On the OP Stack, `l1Fee` is the charge for data. */
 export type Receipt = {
   readonly gasUsed: Hex
   readonly effectiveGasPrice: Hex
@@ -17,8 +17,8 @@ export type Receipt = {
 }
 
 /**
- * Reads from their receipts what a settler's mined transactions cost. One receipt per transaction, so per batch and not
- * per payment. Returns whether there may be more to read, and the transactions for which no receipt was found.
+ * Reads the receipts of a settler's mined transactions to learn their costs: one receipt per batch, not per payment.
+ * Returns whether there may be more to read, and the transactions without a receipt.
  */
 export async function countCosts(
   ctx: Context,
@@ -29,7 +29,7 @@ export async function countCosts(
   const uncosted = await listUncosted(ctx.db, network.caip2, address, receiptsMax)
   const hashes = uncosted.flatMap(({ nonce, hashes }) => hashes.map((hash) => ({ nonce, hash })))
   if (hashes.length === 0) return { isMore: false, without: [] }
-  // A false receipt must neither use up a store's allowance nor hide what it cost.
+  // A false receipt must neither use up a store's allowance nor hide a cost.
   const agreed = await readReceipts(
     chain,
     hashes.map(({ hash }) => hash),
@@ -49,7 +49,10 @@ export async function countCosts(
   return { isMore: without.length > 0 || uncosted.length === receiptsMax, without }
 }
 
-/** Counts the transactions that nobody has counted before, as numbers, so the last digits are lost. */
+/**
+ * Adds transactions that were not counted before to the metrics. Metrics are floating-point numbers, so the last digits
+ * are lost.
+ */
 function measure(
   { metrics }: Context,
   { id, nativeCurrency }: Chain['network'],
@@ -65,7 +68,7 @@ function measure(
   }
 }
 
-/** Null if the transaction is not mined, or the answer is no receipt. */
+/** Null if the transaction is not mined, or the answer is not a receipt. */
 function costIn(answer: unknown): { readonly wei: bigint; readonly gas: bigint } | null {
   const receipt = answer as Receipt | null
   const isReceipt = [receipt?.gasUsed, receipt?.effectiveGasPrice].every((hex) =>
@@ -74,7 +77,7 @@ function costIn(answer: unknown): { readonly wei: bigint; readonly gas: bigint }
   return receipt && isReceipt ? { wei: costOf(receipt), gas: BigInt(receipt.gasUsed) } : null
 }
 
-/** What a transaction cost its sender: gas, data and the operator's fee. */
+/** A transaction's cost to its sender: gas, data and the operator's fee. */
 export function costOf(receipt: Receipt): bigint {
   const { gasUsed, effectiveGasPrice, l1Fee, operatorFeeScalar, operatorFeeConstant } = receipt
   const gas = BigInt(gasUsed)

@@ -34,23 +34,23 @@ import {
 } from './rows.ts'
 
 /**
- * Base finalizes the blocks of several minutes at once. In one transaction, the payments of those minutes would exceed
- * the time that a statement may take, and new blocks would wait meanwhile: it is done in steps of whole blocks.
+ * Base finalizes the blocks of several minutes at once. Their payments in one transaction would exceed a statement's
+ * time limit, and new blocks would wait meanwhile. So finality advances in steps of whole blocks.
  */
 const creditsPerStep = 1_000
 
-/** A busy address is busy in every block: it is reported this often. */
+/** A busy address is busy in every block, so it is reported only this often. */
 const unrecordedRestMs = 60 * 60 * 1_000
 
 /**
  * Turns what the follower reads into credits. The only proof of a signed payment is AuthorizationUsed(payer, nonce)
- * directly followed by the Transfer it names: same token, same transaction, in a block of the chain, whoever sent it.
- * Receipts, return values and authorizationState prove nothing: a failed transaction of ours may have been overtaken by
- * somebody else's that paid, and a used nonce may have been canceled or spent on something else.
+ * directly followed by the Transfer it names: same token, same transaction, in a canonical block, no matter who sent
+ * it. Receipts, return values and authorizationState prove nothing: our transaction may have failed because another one
+ * had already paid, and a used nonce may have been canceled or spent on something else.
  *
- * Any other Transfer is a plain one. It belongs to the checkout that its amount is reserved for at that address, or to
- * none. A Transfer by authorization is left to its claim: its amount counts only once it is safe, and only if nobody
- * has claimed it by then.
+ * Any other Transfer is a plain one. If its amount is reserved at that address, it belongs to that checkout, otherwise
+ * to none. A Transfer by authorization waits for its claim: it is matched by amount only once it is safe, and only if
+ * nobody has claimed it by then.
  */
 export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Listener {
   const network = chain.network.caip2
@@ -60,7 +60,7 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
     notedAt = ctx.now().getTime()
     ctx.log.warn(
       { network: chain.network.id, transfers },
-      'a block has more transfers to wallets that no store has proven than are recorded; they match no checkout. If the wallets are really a store’s, it should prove them',
+      'a block has too many transfers to unproven wallets, so some that match no checkout are not recorded; if a wallet really belongs to a store, the store should prove it',
     )
   }
   return {
@@ -73,7 +73,7 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
       const { found: matches, ...plain } = await findMatches(tx, network, block.number, seen.plain)
       noteUnrecorded(signed.unrecorded + plain.unrecorded)
       const sent = await readSenders(chain, matches)
-      // Locks checkouts, so only once no node has to be asked any more.
+      // This locks checkouts, so it comes after all questions to nodes.
       const concerns = await expect(tx, recovered)
       const paid = await writeCredits(ctx, tx, network, block, { concerns, matches: sent, isWitnessed })
       if (!isWitnessed && !isDoubted && paid.length > 0)
@@ -111,7 +111,7 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
       return from.safe < to.safe ? { safe, finalized: from.finalized } : { safe, finalized }
     },
     async onFinality(tx, from, to, isLast) {
-      // A credit may have been found in a block that was safe by then: the last step looks at all of them.
+      // A credit may have been found in a block that was already safe, so the last step covers all of them.
       const isSafety = from.safe < to.safe
       const range = {
         above: isLast || !isSafety ? -1 : from.safe,
@@ -133,7 +133,7 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
   }
 }
 
-/** Marks the first transfer to each checkout that waits for one, and locks the checkout. */
+/** Marks the first transfer for each checkout that waits for one, and locks the checkout. */
 async function expect(tx: Transaction, concerns: readonly credits.Concern[]): Promise<credits.Concern[]> {
   const ids = concerns.flatMap(({ claim }) => (claim?.isMatch && claim.checkoutId) || [])
   const waiting = ids.length === 0 ? new Set() : await credits.lockWaiting(tx, ids)
@@ -143,7 +143,7 @@ async function expect(tx: Transaction, concerns: readonly credits.Concern[]): Pr
   }))
 }
 
-/** Announced only once it is safe: until then its claim may still be on the way to us. */
+/** Announces unmatched payments, but only once they are safe: until then a claim may still arrive. */
 async function announceUnmatched(ctx: Context, tx: Transaction, chain: Chain): Promise<void> {
   const network = chain.network.caip2
   const unmatched = await credits.listUnannounced(tx, network)
@@ -156,7 +156,7 @@ async function announceUnmatched(ctx: Context, tx: Transaction, chain: Chain): P
   }
   if (unmatched.length === 0) return
   await credits.noteAnnounced(tx, network, [...new Set(unmatched.map(({ paymentId }) => paymentId))])
-  // A payment has a row for each store that may decide about it.
+  // A payment has one row per store that may decide about it.
   const found = new Map(unmatched.filter(isNews).map((row) => [row.paymentId, row]))
   tx.afterCommit(() => {
     for (const { paymentId, transaction, amount } of found.values()) {
@@ -169,7 +169,7 @@ async function announceUnmatched(ctx: Context, tx: Transaction, chain: Chain): P
   })
 }
 
-/** Takes back what an earlier reading of the block said and a witnessed one does not. */
+/** Removes what an earlier read of the block reported and a witnessed read does not. */
 async function withdraw(
   ctx: Context,
   tx: Transaction,
@@ -183,21 +183,21 @@ async function withdraw(
   if (checkoutIds.length > 0)
     ctx.log.error(
       { network: idOfNetwork(network), blockHash, checkoutIds },
-      'payments that one provider alone had reported are not on the chain: their checkouts are unpaid again; replace that provider',
+      'payments that only one provider had reported are not on the chain, so their checkouts are unpaid again; replace that provider',
     )
   return checkoutIds
 }
 
-/** Less than a cent is dust: it gets a row, but no event and no log line. */
+/** Below a cent is dust: it gets a row, but no event and no log line. */
 function dustUnits({ network }: Chain, asset: string): bigint {
   const token = network.assets.find(({ address }) => address.toLowerCase() === asset)
   return 10n ** BigInt((token?.decimals ?? 6) - 2)
 }
 
 /**
- * Plain transfers with their senders and these accounts' nonces, for those that pay a checkout, read while the chain still
- * has the transactions. A credit does not wait for this; without it, a transfer that the chain removes is given up only
- * after half an hour.
+ * Plain transfers, with sender and account nonce for those that pay a checkout, read while the chain still has the
+ * transactions. A credit does not wait for this. Without it, a transfer that the chain removes is given up only after
+ * half an hour.
  */
 async function readSenders(
   chain: Chain,
@@ -214,7 +214,7 @@ async function readSenders(
   })
 }
 
-/** The nonces that are used up without having paid what they were signed for, each with the reason. */
+/** Nonces that were used up without paying what they were signed for, each with the reason. */
 function listSpent(concerns: readonly credits.Concern[], { usedOnly, canceled }: ByAsset) {
   return [
     ...concerns
@@ -241,7 +241,7 @@ function readByAsset(logs: readonly ChainLog[]): ByAsset {
   const result: ByAsset = { authorized: [], plain: [], usedOnly: [], canceled: [] }
   for (const [asset, group] of Map.groupBy(logs, ({ address }) => address)) {
     const { authorized, plain, usedOnly, canceled } = readTransfers(group)
-    // Tokens let anyone transfer zero units from any account; that is not money. It spends a nonce all the same.
+    // Tokens let anyone transfer zero units from any account. That is not money, but it spends a nonce.
     const isMoney = ({ value }: { value: bigint }) => value > 0n
     const spent = [...usedOnly, ...authorized.filter((transfer) => !isMoney(transfer))]
     result.authorized.push(...authorized.filter(isMoney).map((transfer) => ({ ...transfer, asset })))
@@ -257,10 +257,11 @@ function keyOf({ asset, payer, nonce }: NonceEvent & { asset: Hex }) {
 }
 
 /**
- * Money that was recorded before the claim of its authorization could be seen. A nonce bound to the checkout can have paid
- * for nothing else, and one that was claimed before it landed belongs to its claim, as it does when a block is read later.
- * Any other may have been copied from the chain by somebody who did not pay: its claim is noted as landed by another, and
- * the store gets a hint. Returns the checkouts that were given a credit.
+ * Gives unmatched money to checkouts whose claim could not be seen when the money was recorded. A nonce bound to the
+ * checkout can't have paid for anything else, so its money belongs to the claim. So does money whose authorization was
+ * claimed before it landed, as when a block is read later. Any other authorization may have been copied from the chain
+ * by somebody who did not pay: its claim is marked as landed by another, and the store gets a hint. Returns the
+ * checkouts that got a credit.
  */
 export async function adoptUnmatched(tx: Transaction, network: string): Promise<string[]> {
   const rows = await tx.query<{ checkout_id: string }>(

@@ -9,16 +9,15 @@ import type { AnySigner, Deployed } from '../rail.ts'
 import { listSettlers } from '../settlers/rows.ts'
 import { cappedFees } from './tend.ts'
 
-/** The deployment uses about 130,000. */
+/** The deployment uses about 130,000 gas. */
 const deployGas = 200_000n
-/** A transaction with fresh fees is normally in one of the next blocks. */
-/** A minute: the transaction is usually mined within seconds. */
+/** Together a minute: a transaction with fresh fees is usually mined within seconds. */
 const looks = 30
 const lookMs = 2_000
 
 /**
- * Puts the batcher on the chain, once: if it is there, nothing is sent. Pays from the first of these keys that is not a
- * settler on this network, because a settler's lane would use the same account nonce.
+ * Deploys the batcher, unless it is already there. Pays from the first of these keys that is not a settler on this
+ * network, because a settler's lane would use the same account nonce.
  */
 export async function deployBatcher(
   ctx: Context,

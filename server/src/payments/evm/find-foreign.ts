@@ -8,16 +8,16 @@ import type { Uncosted } from '../settlers/rows.ts'
 
 /** Nodes have a receipt within seconds of its block. */
 const receiptSecondsMax = 15
-/** A search asks some ten questions, twice as many if the use is a day old. */
+/** A search takes about ten requests, and twice as many if the nonce was used a day ago. */
 const restMs = 5_000
 const searchesMax = 3
 
 type Doubting = { readonly chain: Chain; readonly signer: Signer; doubtsRestUntil?: number }
 
 /**
- * Looks at nonces that are used, although no transaction of ours that has them was found: if another transaction with the
- * settler's signature is on the chain, somebody else has its key, and the settler is stopped. A missing receipt alone
- * proves nothing, because nodes lag and forget.
+ * Checks nonces that are used although none of our transactions with them was found mined. If another transaction with
+ * the settler's signature is on the chain, somebody else has its key, and the settler is stopped. A missing receipt
+ * alone proves nothing, because nodes lag and forget.
  */
 export async function findForeign(
   ctx: Context,

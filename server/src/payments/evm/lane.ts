@@ -31,22 +31,24 @@ import { cappedFees, type Fees, fillLost, reserveCost, sendBytes, tend } from '.
  *
  *   lease     hold the settler's row; a holder that lost the lease can no longer use a nonce
  *   choose    take claimed authorizations, oldest first; simulate them; reject payments that the token refuses
- *   commit    write the nonce, calls and signed bytes in one transaction, which marks the authorizations as `sent`
+ *   commit    write the nonce, calls and signed bytes in one transaction, and mark the authorizations as `sent`
  *   broadcast send only committed bytes; every error means "outcome unknown", and the same bytes are sent again
- *   tend      resend what is not mined; raise the fee at the same nonce; fill a nonce that is no longer needed
+ *   tend      resend what is not mined; raise the fee at the same nonce; use up a nonce that is no longer needed
  *
- * Claims are not leased. A lane reads and simulates them without a lock, and locks what it sends in the transaction that
- * takes the nonce: two lanes may simulate one claim, one of them sends it, and no claim waits for a dead lane.
+ * Claims are not leased. A lane reads and simulates them without a lock, and locks what it sends in the transaction
+ * that takes the nonce. Two lanes may simulate the same claim, but only one sends it, and no claim waits for a dead
+ * lane.
  *
- * Batches form by themselves: while transactions are in flight, new claims gather and are sent together. Contract
- * wallets, whose code can make a send fail, and payments that failed once are sent alone; they have a queue and places
- * of their own, so that nobody waits behind them. Refunds, which a store's wallet has signed, ride along: they get only
- * what payments leave of a batch, and of the places in flight. A lane never decides the outcome of a call: the follower
- * finds it in the logs.
+ * Batches form because new claims gather while transactions are in flight, and are then sent together. Payments of
+ * contract wallets, whose code can make a send fail, and payments that failed once are sent alone. They have their own
+ * queue and their own places, so that nobody waits behind them. Refunds, which a store's wallet has signed, get the
+ * room that payments leave in a batch, and the places in flight that they leave. A lane never decides the outcome of a
+ * call: the follower finds it in the logs.
  *
- * If a transaction that is not ours uses one of the settler's nonces, somebody else has its key: the lane stops until an
- * operator decides about it. It sends nothing more, not even what it has in flight; other lanes send that, in batches,
- * once the nodes say that it has not paid yet. Should both be mined, the authorization's nonce lets one of them pay.
+ * If a transaction that is not ours uses one of the settler's nonces, somebody else has its key: the lane stops until
+ * an operator decides about it. It sends nothing more, not even what it has in flight. Other lanes send that in
+ * batches, once the nodes say that it has not paid yet. If both transactions are mined, the authorization's nonce lets
+ * only one of them pay.
  */
 export type Lane = {
   readonly chain: Chain
@@ -57,36 +59,39 @@ export type Lane = {
   /** Whether the chain has the batcher. Read once per process. */
   hasBatcher?: boolean
   /**
-   * Below this nonce, nothing that was mined without effect is left to send. Each process finds this out for itself.
+   * Below this nonce, no transaction that was mined without effect has anything left to send. Each process finds this
+   * out itself.
    */
   settledBelow?: number
-  /** Below this nonce, it is known what every transaction cost. Each process finds this out for itself. */
+  /** Below this nonce, the cost of every transaction is known. Each process finds this out itself. */
   costedBelow?: number
-  /** When transactions without a receipt are looked for again, in milliseconds. */
+  /** When transactions without a receipt are next looked up, in milliseconds. */
   doubtsRestUntil?: number
   /**
-   * Authorizations that cannot be sent now, and until when they are skipped, so that they do not keep out later claims.
+   * Authorizations that can't be sent now, and until when they are skipped, so that they don't keep out later claims.
    */
   resting?: Map<string, number>
-  /** The head when rests were last looked at. */
+  /** The head when `resting` was last checked. */
   restedAt?: number
-  /** What is in flight, by hash. */
+  /** The transactions in flight, by hash. */
   sent?: ReadonlyMap<Hex, Sent>
-  /** Whether it was reported that the settler cannot pay for a single payment. */
+  /** Whether it was logged that the settler can't pay for a single payment. */
   isBroke?: boolean
 }
 
-/** A new payment need not wait for the previous one's block. From this many unmined transactions on, claims gather. */
+/**
+ * A new payment need not wait for the block of the previous one. Claims gather once this many transactions are unmined.
+ */
 const unminedMax = 3
-/** A transaction that carries nothing but refunds leaves this many of those places to payments. */
+/** A transaction with refunds only leaves this many of those places to payments. */
 const placesForPayments = 1
-/** Full batches are sent beyond that, up to this many: gathering longer would not make them cheaper. */
+/** Full batches are sent beyond that, up to this many, because waiting would not make them cheaper. */
 const unminedFullMax = 8
-/** Payments that are sent alone take at most this many of those places. */
+/** Payments that are sent alone take at most this many places. */
 const unminedAloneMax = 2
-/** Each payment that is sent alone is simulated by itself, and only one is sent per step. */
+/** Each payment that is sent alone needs its own simulation, and only one is sent per step. */
 const aloneMax = 4
-/** How far back a new process looks: more nonces than a settler uses while an authorization is valid. */
+/** How far back a new process looks: more nonces than a settler uses within an authorization's life. */
 const noncesLookedBack = 2_000
 const unminedRead = 20
 
@@ -111,7 +116,7 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
     await findForeign(ctx, lane, without)
     if (!isMore) lane.costedBelow = settler.minedNonce
   }
-  // Whoever else has the key may use any nonce; another lane sends what this one has in flight.
+  // The other holder of the key may use any nonce. Another lane sends what this one has in flight.
   if (settler.stoppedAt !== null) return false
   const unmined = await settlers.listUnmined(ctx.db, network, signer.address, unminedRead)
   await tend(ctx, lane, unmined, follower.baseFee)
@@ -137,9 +142,7 @@ type Step = {
   readonly resting: Map<string, number>
 }
 
-/**
- * Sends a batch of ordinary payments, and refunds in what is left of it. True if it was full, so that there may be more.
- */
+/** Sends a batch of ordinary payments, filled up with refunds. True if it was full, because then there may be more. */
 async function sendTogether(ctx: Context, lane: Lane, step: Step): Promise<boolean> {
   const { follower, resting, unmined } = step
   const network = lane.chain.network.caip2
@@ -154,13 +157,14 @@ async function sendTogether(ctx: Context, lane: Lane, step: Step): Promise<boole
   const sendable = [...payments, ...refunds]
   const chosen = await chooseFor(ctx, lane, step, sendable)
   const together = chosen.filter(canShare)
-  // One that does not fit the batcher's form, by a value that no ordinary client sends, goes alone when nobody waits.
+  // A payment that does not fit the batcher's form has a value that no ordinary client sends. It goes alone when no
+  // other waits.
   const batch = together.length > 0 ? together : chosen.slice(0, 1)
   const isSent = batch.length > 0 && (await send(ctx, lane, step, batch))
   return isSent && (sendable.length >= batchMax || chosen.length > batch.length)
 }
 
-/** What stopped settlers left behind, of ordinary or of contract wallets. */
+/** What stopped settlers have not settled, of ordinary or of contract wallets. */
 async function listLeftBehind(
   ctx: Context,
   { chain }: Lane,
@@ -172,7 +176,7 @@ async function listLeftBehind(
   return await listStranded(ctx.db, chain.network.caip2, follower.headTime, limit, isContract)
 }
 
-/** Refunds of ordinary wallets that may fill what is left of a batch. */
+/** Refunds of ordinary wallets that may fill up a batch. */
 async function listRefunds(
   ctx: Context,
   { chain }: Lane,
@@ -187,7 +191,10 @@ async function listRefunds(
   return takeAwake(listed, resting, room)
 }
 
-/** Sends one payment of a contract wallet, or one that was sent before without effect, in turns. True if it did. */
+/**
+ * Sends one payment alone: one of a contract wallet and one that was sent without effect, in turns. True if it sent
+ * one.
+ */
 async function sendAlone(ctx: Context, lane: Lane, step: Step): Promise<boolean> {
   const { settler, follower, resting, unmined } = step
   if (unmined.filter(({ isAlone }) => isAlone).length >= unminedAloneMax) return false
@@ -230,7 +237,7 @@ async function chooseFor(
 }
 
 /**
- * Authorizations that this settler sent without effect. Its transactions are checked until nothing in them is left to
+ * Authorizations that this settler sent without effect. Its transactions are checked until none has anything left to
  * send.
  */
 async function listAgain(
@@ -260,8 +267,8 @@ function wakeRested(ctx: Context, lane: Lane, headNumber: number): Map<string, n
 }
 
 /**
- * As many of these payments as the settler can pay for, in addition to what it has in flight: nodes demand the most that
- * a transaction can cost, and bytes that they do not take hold up everything behind them.
+ * As many of these payments as the settler can pay for, in addition to those in flight. Nodes demand the most that a
+ * transaction can cost, and a transaction that they refuse holds up everything behind it.
  */
 async function takeAffordable(
   ctx: Context,
@@ -288,7 +295,7 @@ async function takeAffordable(
   if (isBroke && !lane.isBroke)
     ctx.log.warn(
       { network: lane.chain.network.id, settler: settler.address, balance: String(left) },
-      'a settler cannot pay for a single payment; its payments wait: send it money, see settler list',
+      'a settler cannot pay for a single payment, so its payments wait; send it money (see settler list)',
     )
   lane.isBroke = isBroke
   return batch
@@ -296,7 +303,10 @@ async function takeAffordable(
 
 type Sent = ReturnType<typeof parseTransaction>
 
-/** The transactions in flight. Each is parsed once: a full batch has 25 KB, and is looked at with every send after it. */
+/**
+ * The transactions in flight. Each is parsed only once, because a full batch has 25 KB and every later send looks at
+ * it.
+ */
 function readSent(lane: Lane, unmined: readonly settlers.Unmined[]): readonly Sent[] {
   const known = lane.sent
   lane.sent = new Map(unmined.map(({ hash, bytes }) => [hash, known?.get(hash) ?? parseTransaction(bytes)]))

@@ -11,16 +11,16 @@ import type { UpdateStatus } from '../rail.ts'
 import { decidePasted, listPasted, type Pasted, pasteLimits, writePasted } from '../transfers/paste.ts'
 import { openListener } from './credit-blocks.ts'
 
-/** Two blocks: by then most transactions that were still on their way are in one. */
+/** Two blocks: within this time most pending transactions get into one. */
 const againSeconds = 3
 const lookedUpPerRun = 20
-/** No more people than this would paste the same transaction by mistake. */
+/** More people than this would not paste the same transaction by mistake. */
 const hintsPerPaymentMax = 10
 
 /**
- * Looks up transactions that buyers paste as theirs, and reads their blocks again from every node. This does not change
- * what counts as a payment: pasting a transaction only makes us look, and if it did not pay the checkout, it can only
- * become a hint.
+ * Looks up transactions that buyers pasted as theirs, and reads their blocks again from every node. This does not
+ * change what counts as a payment. Pasting only makes us look again, and a transaction that did not pay the checkout
+ * becomes a hint at most.
  */
 export async function lookUpPasted(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Promise<number> {
   const network = chain.network.caip2
@@ -38,11 +38,11 @@ async function lookUp(ctx: Context, chain: Chain, pasted: Pasted, updateStatus: 
   if (await resolvePasted(ctx, network, pasted)) return
   const tip = await readTip(ctx.db, network)
   const isRead = tip !== null && number !== null && number <= tip.number
-  // Otherwise it is in no block, or in one that we have not read yet, and the next lookup may find it.
+  // Otherwise it is in no block, or in one that we have not read yet. The next lookup may find it.
   if (isRead || pasted.isOld) await writePasted(ctx.db, network, pasted, 'not_found')
 }
 
-/** Writes the outcome if it can be decided now. Returns whether it could. */
+/** Writes the outcome if it can be decided now. Returns whether it could be. */
 async function resolvePasted(ctx: Context, network: string, pasted: Pasted): Promise<boolean> {
   return await ctx.db.transaction(async (tx) => {
     await lockFollower(tx, network)
@@ -52,14 +52,14 @@ async function resolvePasted(ctx: Context, network: string, pasted: Pasted): Pro
   })
 }
 
-/** A wallet that still has the transaction sends it again sooner than this. */
+/** A wallet that still has the transaction sends it again within this time. */
 const oldMinutes = 30
 const lookedAtPerRun = 50
 
 /**
- * Gives up plain transfers that a reorganisation removed: once, by a deep block, their sender has used the same
- * account nonce for something else, or after half an hour. As many nodes as the network requires must confirm that the
- * transaction is in no block; if one has it, that block is read again. The amount stays reserved, so a transfer that
+ * Gives up plain transfers that a reorganisation removed. This takes a deep block by which the sender has used the same
+ * account nonce for something else, or half an hour. As many nodes as the network requires must also confirm that the
+ * transaction is in no block; if a node has it, that block is read again. The amount stays reserved, so a transfer that
  * lands later is still credited.
  */
 export async function reverseGone(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Promise<number> {
@@ -85,7 +85,10 @@ export async function reverseGone(ctx: Context, chain: Chain, updateStatus: Upda
   return reversed
 }
 
-/** Whether, by this block, the sender has used its account nonce: for another transaction, because ours is in no block. */
+/**
+ * Whether, by this block, the sender has used the transfer's account nonce. The transfer is in no block, so another
+ * transaction used it.
+ */
 async function isReplaced(
   chain: Chain,
   { sender, senderNonce }: OrphanedTransfer,

@@ -37,12 +37,15 @@ import { findSent, openRefunds } from './refund.ts'
 import { reserveCost } from './tend.ts'
 import { type EvmVerifier, findMismatch, type HasCode, verifyPayment } from './verify.ts'
 
-/** Simulations run from this address: the token does not care which settler sends a transfer. */
+/** Simulations run from this address: the token accepts a transfer from any settler. */
 const nobody = '0x0000000000000000000000000000000000000001'
-/** The key of an ordinary wallet has signed: that it has code since then is found before anything is sent. */
+/**
+ * For this long, an address that had no code counts as having none. A signature by its key is checked before, and code
+ * that appears later is found before anything is sent.
+ */
 const codeRememberedMs = 30_000
 const entriesMax = 50_000
-/** How often the database is asked whether there is something to do on a chain. It also ends a rest by waking. */
+/** How often the database is asked whether a chain has work. This also ends the pause of an idle loop. */
 const lookMs = 1_000
 /** Gas of a settlement that is sent alone, rounded up. */
 const settlementGas = 100_000n
@@ -65,7 +68,7 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
     sent: { parse: parseTransactionHash, find: (sent) => findSent(ctx, chain, sent) },
     settlementCost: (baseFee) => settlementGas * (baseFee + 1n),
     reserveCost: (baseFee, dataFee, waiting) => reserveCost(network, baseFee, dataFee, waiting),
-    // The money of a local chain is worth nothing.
+    // Gas on a local chain costs nothing.
     storeCostPerDay: network.isLocal ? null : ctx.config.storeGasPerDay,
     unprovenCostPerDay: network.isLocal
       ? null
@@ -78,7 +81,7 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
     deploy: (signers) => deployBatcher(ctx, chain, signers),
     async readNonce(account) {
       const [agreed] = await readNextNonces(chain, [account])
-      // A settler that begins at a false nonce could never send.
+      // A settler that starts at a wrong nonce could never send.
       if (!agreed?.isWitnessed)
         throw new RpcUnavailableError('Too few nodes agree about the account’s nonce.')
       return agreed.nonce
@@ -115,8 +118,8 @@ function openHasCode(ctx: Context, chain: Chain): HasCode {
 }
 
 /**
- * Per network, one loop each to follow the chain, bury dead authorizations, reverse transfers that are gone and look up
- * pasted transactions; plus one lane per key.
+ * Per network, one loop each to follow the chain, bury dead authorizations, reverse transfers that the chain removed,
+ * and look up pasted transactions; plus one lane per key.
  */
 function settle(ctx: Context, chain: Chain, { signers, holder, updateStatus }: Settling): Loop[] {
   const { caip2 } = chain.network
@@ -162,7 +165,7 @@ function settle(ctx: Context, chain: Chain, { signers, holder, updateStatus }: S
   ]
 }
 
-/** Ends the loop's rest when the next look at the chain is due. */
+/** Ends the loop's pause when the next look at the chain is due. */
 function openFollow(follow: () => Promise<number | null>): Loop['run'] {
   let due: NodeJS.Timeout | undefined
   return async (again) => {
@@ -173,13 +176,13 @@ function openFollow(follow: () => Promise<number | null>): Loop['run'] {
   }
 }
 
-/** Null stands for no limit. */
+/** Null means no limit. */
 function least(one: bigint | null, other: bigint | null): bigint | null {
   if (one === null || other === null) return one ?? other
   return one < other ? one : other
 }
 
-/** Enough for one to be free: each is taken with a probability of at most one half, usually far less. */
+/** Enough to find a free one: each is taken with a probability of at most one half, usually far less. */
 const suffixesTried = 16
 
 /**
@@ -192,7 +195,7 @@ async function reserveAmount(
   wanted: Wanted,
   headAgeSecondsMax: number,
 ): Promise<boolean> {
-  // A transfer from before the reservation is no payment, and what the head is says which those are.
+  // A transfer from before the reservation does not count, and the head shows which transfers those are.
   if (!network.isLocal) await untilAwake(ctx, network.caip2)
   const unit = suffixUnits({ network }, wanted.asset)
   const suffixes = Array.from({ length: suffixesTried }, () => BigInt(randomInt(1, suffixMax + 1)) * unit)

@@ -11,11 +11,11 @@ import { insertRecovered, readIsRestoring } from '../reconcile.ts'
 import { listSettlerAddresses } from '../settlers/rows.ts'
 
 /**
- * While a restore is reconciled, assigns transfers without a claim to the checkouts that their markers name, and records
- * the others without one. Returns the concerns with the recovered claims. At any other time every payment that we have
- * sent has its claim, and a marker would be nothing but somebody's word.
+ * While a restore is reconciled, assigns transfers without a claim to the checkouts that their markers name, and
+ * records the others without a claim. Returns the concerns with the recovered claims. At any other time, every
+ * payment that we sent has its claim, and a marker proves nothing because anybody can write one.
  *
- * Enough providers must tell who sent a transaction and what is in it. Until they do, the block waits: payments are
+ * Enough providers must report who sent a transaction and what is in it. Until they do, the block waits: payments are
  * refused meanwhile anyway.
  */
 export async function recoverClaims(

@@ -33,12 +33,12 @@ import { readRestoredAt } from '../reconcile.ts'
 import type { EvmVerifier } from './verify.ts'
 
 /**
- * Refunds on EVM chains: an EIP-3009 authorization in the other direction. The nonce is the payment's, not ours, and the
- * token takes it once; amount and recipient are fixed per nonce. So whatever is signed, and however often, moves the money
- * at most once.
+ * Refunds on EVM chains: an EIP-3009 authorization in the other direction. The nonce follows from the payment, not from
+ * our ids, and the token accepts it once. Amount and recipient are fixed per nonce. So the money moves at most once, no
+ * matter what is signed and how often.
  *
- *   row     is written first: from then on the follower records whatever the nonce does, and proofs of death wait for it
- *   look up  whether the nonce is unused at the last block that was read by then: any later use is read with the row there
+ *   write    the row: from then on the follower records any use of the nonce, and proofs of death wait for it
+ *   look up  whether the nonce is unused at the last block read by then: any later use is read with the row in place
  *   hand out the typed data
  */
 const hourSeconds = 3_600
@@ -46,13 +46,13 @@ const daySeconds = 24 * hourSeconds
 
 /** The owners of a contract wallet sign one by one. */
 const windowSeconds = { ordinary: hourSeconds, contract: 7 * daySeconds } as const
-/** With less left than this, a new window is opened: the signer may need it. */
+/** If less time than this is left, a new window is opened, because the signer may need it. */
 const renewedSeconds = { ordinary: 10 * 60, contract: daySeconds } as const
-/** With less left than this, a refund may not be mined in time. */
+/** If less time than this is left, a refund may not be mined in time. */
 const remainingSecondsMin = 10
 /** The most that our clocks may differ from each other and from the chain's. */
 const skewSeconds = 60
-/** Nodes get a block at slightly different times. */
+/** Nodes get a block at slightly different times, so they are asked several times. */
 const lookTries = 8
 const lookEveryMs = 250
 
@@ -72,7 +72,8 @@ async function prepare(
   commit: CommitHandOut,
 ): Promise<ToSign> {
   const isContract = await hasCode(order.wallet as Hex, 'recently')
-  // An account that has delegated itself may be ordinary by the time of a restore, which must know how long to wait.
+  // An account that has delegated itself may be ordinary again by the time of a restore. A restore must know how long
+  // to wait.
   const [isForGood = false] = isContract ? await readIsContract(chain, [order.wallet as Hex]) : []
   const kind = isForGood ? 'contract' : 'ordinary'
   await refuseAfterRestore(ctx, chain, isForGood)
@@ -102,8 +103,7 @@ async function prepare(
       return null
     })
     const handOut = written as WrittenHandOut | null
-    if (!handOut)
-      throw new Problem('refund_slots_used', 'Every one of the payment’s nonces for refunds is taken.')
+    if (!handOut) throw new Problem('refund_slots_used', 'All refund nonces of this payment are used.')
     if (!(await readIsUsed(ctx, chain, followed, handOut.nonce))) return toSign(chain, followed, handOut)
     if (!handOut.isNew) throw usedBefore()
     spent.push(handOut.nonce)
@@ -113,14 +113,14 @@ async function prepare(
 function usedBefore(): Problem {
   return new Problem(
     'unavailable',
-    'What was handed out before was used or canceled on the chain. The refund goes on once that is final.',
+    'The authorization that was prepared before was used or canceled on the chain. The refund continues once that is final.',
     { retryAfterSeconds: 30 },
   )
 }
 
 /**
- * When the last window ends that may have been handed out before the database was restored, for a contract wallet or an
- * ordinary one; null if it never was.
+ * The end of the last window that may have been handed out before the database was restored, for contract and for
+ * ordinary wallets; null if it was never restored.
  */
 export async function readForgottenWindows(
   ctx: Context,
@@ -135,8 +135,8 @@ export async function readForgottenWindows(
 }
 
 /**
- * What was handed out before the database was restored is not in it, and may still be signed and used: for a while
- * nothing else is handed out. By then every block in which it could have been used was read.
+ * A restored database lacks the authorizations handed out before, which may still be signed and used. So nothing else
+ * is handed out until every block in which they could be used was read.
  */
 async function refuseAfterRestore(ctx: Context, chain: Chain, isContract: boolean): Promise<void> {
   const { caip2 } = chain.network
@@ -146,7 +146,7 @@ async function refuseAfterRestore(ctx: Context, chain: Chain, isContract: boolea
   if (deep && deep.time > endsAt) return
   throw new Problem(
     'unavailable',
-    `The database was restored. Until ${endsAt.toISOString()} a refund that was signed before that may still arrive, so none is handed out. Nothing was done.`,
+    `The database was restored. Until ${endsAt.toISOString()}, a refund that was signed before may still arrive, so no refund can be prepared. Nothing was done.`,
     { retryAfterSeconds: 60 },
   )
 }
@@ -171,7 +171,7 @@ async function readIsUsed(
   }
   throw new Problem(
     'unavailable',
-    'Too few nodes answered whether this refund was paid before. Nothing was handed out.',
+    'Too few nodes answered whether this refund was already paid. Nothing was prepared.',
     { retryAfterSeconds: 5 },
   )
 }
@@ -246,7 +246,10 @@ async function verify(
   const wallet = showEvmAddress(authorization.from)
   const seconds = BigInt(Math.floor(ctx.now().getTime() / 1_000))
   if (authorization.validBefore < seconds + BigInt(remainingSecondsMin))
-    return refuse('expired', 'What was signed has expired. Prepare the refund again, and sign that.')
+    return refuse(
+      'expired',
+      'The signed authorization has expired. Prepare the refund again and sign the new one.',
+    )
   const domain = {
     ...domainOf(chain.network, asset),
     chainId: chain.chainId,
@@ -258,17 +261,17 @@ async function verify(
   if (!isSigned && !isContract && hasContractForm)
     return refuse(
       'wallet_not_deployed',
-      `${wallet}, which was paid, is a smart wallet that is not deployed on ${chain.network.name}, so nothing there can confirm its signature. Deploy it, for example by sending any transaction from it, then present the same signature again. Or send the refund yourself.`,
+      `${wallet}, which received the payment, is a smart wallet that is not deployed on ${chain.network.name}, so nothing there can confirm its signature. Deploy it, for example by sending any transaction from it, then present the same signature again. Or send the refund yourself.`,
     )
   if (!isSigned && !isContract)
     return refuse(
       'wrong_signer',
-      `${wallet}, which was paid, has not signed this. Prepare the refund again, and sign that with ${wallet}.`,
+      `${wallet}, which received the payment, has not signed this. Prepare the refund again and sign it with ${wallet}.`,
     )
   if (isContract && (await hasFailedLately(ctx.db, chain.network.caip2, authorization.from)))
     return refuse(
       'contract_wallet_failed',
-      `Something that ${wallet} signed failed on the chain lately, so settlers send nothing of it for 30 days. Send the refund yourself.`,
+      `A transfer signed by ${wallet} failed on the chain lately, so no settler sends its transfers for 30 days. Send the refund yourself.`,
     )
   const transfer: SignedTransfer = {
     asset,
@@ -277,7 +280,7 @@ async function verify(
     isContract,
   }
   const simulated = await simulate(transfer, inFlightUnits)
-  // Its owner may have sent it: the logs decide.
+  // Its owner may have sent it already: the logs decide.
   if (simulated.isNonceUsed) return { transfer }
   const needed = authorization.value + inFlightUnits
   if (simulated.balance < needed) {
@@ -285,7 +288,7 @@ async function verify(
     const text = (units: bigint) => `${unitsToText(units, decimals)} ${symbol}`
     return refuse(
       'insufficient_balance',
-      `${wallet} holds ${text(simulated.balance)}, and its refunds that are on their way need ${text(needed)}. Fill it up, then present the same signature again.`,
+      `${wallet} holds ${text(simulated.balance)}, but this refund and those in flight need ${text(needed)}. Add money to it, then present the same signature again.`,
     )
   }
   if (!simulated.isGood)
@@ -300,19 +303,21 @@ function tokenOf({ assets }: EvmNetwork, asset: string) {
 
 function describeRefusal(words: string, isContract: boolean): string {
   if (/signature/i.test(words) || (words === '' && isContract))
-    return 'The wallet does not accept this signature for what was prepared. Prepare the refund again, and sign that.'
+    return 'The wallet does not accept this signature for the prepared refund. Prepare it again and sign the new one.'
   if (/blacklist/i.test(words)) return 'The token blocks the wallet or the recipient.'
   if (/paused/i.test(words)) return 'The token is paused. Present the same signature again later.'
-  return words === '' ? 'The token would refuse this transfer.' : `The token would refuse this: ${words}.`
+  return words === ''
+    ? 'The token would refuse this transfer.'
+    : `The token would refuse this transfer: ${words}.`
 }
 
-/** Honest providers name one block; each further one costs a question to every provider. */
+/** Honest providers name the same block. Each further one costs a request to every provider. */
 const blocksMax = 4
 
 /**
- * Looks for the transfer by which a store says it has paid by itself. Receipts only say where to look: the transfer is
- * read from the logs of a block that is final by what was followed, as enough providers tell them. A transfer by
- * authorization is never one of these, so neither a signed refund nor a payment by signature can count again.
+ * Looks for the transfer with which a store says it has paid a refund itself. Receipts only say where to look. The
+ * transfer is read from the logs of a block that the follower knows as final, as enough providers report them. A
+ * transfer by authorization never qualifies, so neither a signed refund nor a signed payment can count again.
  */
 export async function findSent(ctx: Context, chain: Chain, sent: SentTransfer): Promise<SentLookUp> {
   try {
@@ -337,7 +342,7 @@ async function lookFor(ctx: Context, chain: Chain, sent: SentTransfer): Promise<
     const { block } = verdict
     const logs = verdict.logs.filter(({ address }) => address === sent.asset)
     const isIn = logs.some(({ transactionHash }) => transactionHash === sent.transaction)
-    // In a block that one provider alone named, a transaction that is not there may be in another.
+    // If only one provider named this block and the transaction is not in it, it may be in another block.
     if (isIn || told.number === number) {
       const judged = judgeTransfers(logs, block, sent)
       if (judged.outcome === 'found') return judged
@@ -358,7 +363,7 @@ function judgeTransfers(logs: readonly ChainLog[], block: Block, sent: SentTrans
   if (exact.length === 0) return refuse('other_amount')
   const own = exact.filter(({ payer }) => sent.wallets.includes(payer))
   if (own.length === 0) return refuse('other_wallet')
-  // A block's time has no fractions of a second.
+  // Block times are whole seconds.
   if (block.time.getTime() + 1_000 <= sent.notBefore.getTime()) return refuse('too_old')
   return {
     outcome: 'found',

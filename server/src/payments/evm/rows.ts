@@ -17,7 +17,7 @@ import type { Match } from '../transfers/match.ts'
 type PerhapsDead = Authorized & {
   readonly spentBlockHash: Hex | null
   readonly spentReason: string | null
-  /** When it was claimed, or first handed out to be signed: its nonce was not used before that. */
+  /** When it was claimed, or first handed out to be signed. Its nonce was not used before that. */
   readonly claimedAt: Date
 }
 type PerhapsDeadRow = AuthorizationRow & {
@@ -27,8 +27,8 @@ type PerhapsDeadRow = AuthorizationRow & {
 }
 
 /**
- * Unresolved authorizations that can no longer land by the time of this block, or whose nonce was spent by then. If the
- * nonce moved money that does not match the claim (another amount, say), the claim is not settled.
+ * Unresolved authorizations that can't land any more by the time of this block, or whose nonce was spent by then. A
+ * nonce that moved money which does not match the claim (another amount, say) does not settle the claim.
  */
 export async function listPerhapsDead(
   db: Database,
@@ -47,8 +47,8 @@ export async function listPerhapsDead(
 }
 
 /**
- * The same for refunds, signed or only handed out to be signed: we cannot know whether there is a signature. They have a
- * limit of their own, so that no payment waits behind them.
+ * The same for refunds, signed or only handed out to be signed: we can't know whether a signature exists. They have
+ * their own limit, so that no payment waits behind them.
  */
 export async function listRefundsPerhapsDead(
   db: Database,
@@ -70,9 +70,9 @@ export async function listRefundsPerhapsDead(
 }
 
 /**
- * The same for authorizations that we had given up, that landed anyway, and whose credit the chain then removed:
- * whoever landed one may do so again, and until that is impossible its checkout waits. They are searched by checkout,
- * because few checkouts are PROCESSING.
+ * The same for authorizations that we had given up, that landed anyway, and whose credit a reorganisation then removed.
+ * Anybody who landed one may do so again, and until that is impossible its checkout waits. They are searched by
+ * checkout, because few checkouts are PROCESSING.
  */
 export async function listResolvedWithOrphanedCredit(
   db: Database,
@@ -103,7 +103,7 @@ function toPerhapsDead(row: PerhapsDeadRow): PerhapsDead {
   }
 }
 
-/** Tells the store which checkout a payment that somebody else sent may be meant for. */
+/** Tells the store for which checkout a payment sent by somebody else may be meant. */
 export async function hintForeign(tx: Transaction, network: string, blockHash: Hex): Promise<void> {
   await tx.query(
     `insert into payment_hints (payment_id, checkout_id, disposition, created_at)
@@ -148,9 +148,9 @@ export async function forgetSpentIn(tx: Transaction, network: string, blockHash:
 }
 
 /**
- * Whom the chain is searched for: as recipients, all wallets of stores, and whatever claims and reserved amounts name; as
- * authorizers, all whose authorization is not resolved. After a restore these are the stores' wallets too: what they had
- * signed then may be unknown. Null where there are too many to name.
+ * The addresses that a chain is searched for. Recipients are all wallets of stores, and those named by claims and
+ * reserved amounts. Authorizers are the payers of unresolved authorizations; after a restore also the stores' wallets,
+ * because refunds that they signed may be unknown. Null if there are too many to name.
  */
 export async function listConcerns(db: Database | Transaction, network: string): Promise<Concerns> {
   const unresolved = `select payer, pay_to from authorizations
@@ -177,17 +177,20 @@ export async function listConcerns(db: Database | Transaction, network: string):
   return { recipients: named(rows[0]?.recipients), authorizers: named(rows[0]?.authorizers) }
 }
 
-/** How long after a store has retired a wallet without proof money to it is still recorded: as long as an amount is held. */
+/**
+ * For this long after a store retires an unproven wallet, money to it is still recorded: as long as an amount stays
+ * reserved.
+ */
 const retiredDays = 9
 /**
- * How many transfers of a block that match nothing are recorded for wallets that nobody has proven: for each, and in all.
- * Anybody can register somebody else's busy address, and every network has one follower for all stores.
+ * How many unmatched transfers of a block are recorded for unproven wallets: per wallet, and in total. Anybody can
+ * register somebody else's busy address, and each network has one follower for all stores.
  */
 const unprovenMax = { perWallet: 20, perBlock: 200 }
 
 /**
- * SQL: what stores of this mode have to do with an address: `is_proven` if one has proven it, `is_registered` if one has
- * registered it and has not retired it long ago. Both null if it is nobody's.
+ * SQL: how stores of this mode relate to an address. `is_proven`: one has proven it. `is_registered`: one has
+ * registered it and has not retired it long ago. Both are null if no store knows it.
  */
 const oursAt = (
   address: string,
@@ -197,9 +200,9 @@ const oursAt = (
   from wallets w join stores s on s.id = w.store_id and s.mode = ${mode} where w.pay_to = ${address} offset 0)`
 
 /**
- * SQL: of the transfers `f`, each with its place, those that we know (`is_known`), those to proven wallets, and as many
- * others as are recorded. `unrecorded` says how many are left out. While a restore is reconciled, every payment whose
- * claim was lost looks like that, so there is no limit. $1 is the network.
+ * SQL: of the transfers `f`, each with its place in the block, those that we know (`is_known`), those to proven
+ * wallets, and as many others as the limits allow. `unrecorded` is the number left out. While a restore is reconciled
+ * there is no limit, because a payment whose claim was lost looks like an unmatched one. $1 is the network.
  */
 const withinBudget = (
   found: string,
@@ -212,15 +215,15 @@ const withinBudget = (
           and row_number() over (partition by pay_to, is_known order by place) <= ${unprovenMax.perWallet} as is_next
       from (${found}) f where is_known or is_proven or is_registered) g) h`
 
-/** A block's time has no fractions of a second: it may be this much later than it says. */
+/** Block times are whole seconds, so a block may be this much later than its time. */
 export const blockSecond = "interval '1 second'"
 
-/** What concerns us, and how many transfers to unproven wallets are left out because there are too many. */
+/** The transfers that concern us, and how many transfers to unproven wallets exceed the limits. */
 type Found<One> = { readonly found: One[]; readonly unrecorded: number }
 
 /**
- * Which of a block's transfers by authorization concern us, in one query per block. A transfer with a refund's nonce from
- * a store's wallet does even if we know of no refund: a restored database may have forgotten it.
+ * The transfers by authorization in a block that concern us, in one query per block. A transfer from a store's wallet
+ * with a refund's nonce counts even if we know of no refund: a restored database may have forgotten it.
  */
 export async function findConcerns(
   tx: Transaction,
@@ -294,7 +297,7 @@ function withinOf<Row extends { is_within: boolean; unrecorded: string }, One>(
   return { found, unrecorded: Number.parseInt(rows[0]?.unrecorded ?? '0', 10) }
 }
 
-/** Which of a block's plain transfers concern us, in one query per block. */
+/** The plain transfers in a block that concern us, in one query per block. */
 export async function findMatches(
   tx: Transaction,
   network: string,
@@ -333,11 +336,11 @@ export async function findMatches(
 
 /** What is known of a payer when its next payments are chosen. */
 export type PayerState = {
-  /** What it has sent and not settled: a balance must cover it in addition to anything sent next. */
+  /** The amount in flight. The balance must cover it in addition to anything sent next. */
   readonly unsettled: bigint
-  /** How many payments that is. */
+  /** How many payments are in flight. */
   readonly unsettledCount: number
-  /** How many payments it has settled since one was mined without effect, counted up to a limit. */
+  /** How many payments it has settled since its last one that was mined without effect, counted up to a limit. */
   readonly settledCount: number
 }
 

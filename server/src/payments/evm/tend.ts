@@ -17,7 +17,7 @@ type Sender = { readonly chain: Chain; readonly signer: Signer }
 
 /** Sending the same bytes again is cheap, and nodes forget transactions. */
 const resendSeconds = 3
-/** Not mined for five blocks: the fee was too low. */
+/** Not mined for five blocks means that the fee was too low. */
 const replaceSeconds = 10
 
 /** Looks after transactions in flight. Only the lowest nonce can be stuck; the others wait for it. */
@@ -53,7 +53,7 @@ export async function sendBytes(
 
 /**
  * Signs the same nonce again with a higher fee: the same calls while they are needed, otherwise an empty transaction.
- * False if what is signed already must do.
+ * False if no better fee can be offered.
  */
 async function replace(ctx: Context, sender: Sender, old: Unmined, baseFee: bigint): Promise<boolean> {
   const { chain, signer } = sender
@@ -63,8 +63,8 @@ async function replace(ctx: Context, sender: Sender, old: Unmined, baseFee: bigi
     maxFeePerGas: before.maxFeePerGas ?? 0n,
     maxPriorityFeePerGas: before.maxPriorityFeePerGas ?? 0n,
   }
-  // Bytes that no node has taken outbid nothing: they are signed again only if they are no longer needed, or if the
-  // base fee has risen above what they offer.
+  // A transaction that no node has accepted outbids nothing. It is signed again only if its payments are no longer
+  // needed, or if the base fee has risen above its highest fee.
   const isUseless = (isFill && before.to?.toLowerCase() !== signer.address) || baseFee > known.maxFeePerGas
   const fresh = isFill ? fillFees(chain.network, baseFee) : cappedFees(chain.network, baseFee)
   const fees = old.isTaken
@@ -88,17 +88,17 @@ async function replace(ctx: Context, sender: Sender, old: Unmined, baseFee: bigi
   ctx.log.info(
     { network: chain.network.id, settler: signer.address, nonce: old.nonce, txHash: signed.hash },
     isFill
-      ? 'transaction replaced by an empty one: nothing that it carried is needed any more'
-      : 'transaction replaced with a higher fee: it was not mined in time',
+      ? 'transaction replaced by an empty one, because its payments need nothing more'
+      : 'transaction replaced with a higher fee, because it was not mined in time',
   )
   await sendBytes(ctx, chain, signed)
   return true
 }
 
 /**
- * Fills a nonce that was used, but of which nothing is known any more: after a restore its bytes are lost, and if the
- * chain or its nodes lost the transaction too, everything behind it would wait forever. Does nothing unless enough nodes
- * agree that they do not have it. Should the lost bytes turn up after all, one of the two is mined, and either is fine.
+ * Uses up a nonce that was taken by a transaction about which nothing is known: a restore lost its bytes, and if the
+ * chain or its nodes lost it too, everything behind it would wait forever. Does nothing unless enough nodes agree that
+ * they don't have it. If the lost transaction turns up after all, one of the two is mined, and either is fine.
  */
 export async function fillLost(
   ctx: Context,
@@ -120,15 +120,15 @@ export async function fillLost(
   })
   ctx.log.warn(
     { network: chain.network.id, settler: address, nonce, txHash: signed.hash },
-    'a settler’s nonce has no transaction, so an empty one fills it: everything behind it would wait. After a restore that is expected; otherwise find out who changed next_nonce',
+    'a settler’s nonce has no transaction, so an empty one uses it up; this is expected after a restore, otherwise find out who changed next_nonce',
   )
-  // From here on the lane tends it like any other transaction that is no longer needed.
+  // From here on, the lane tends it like any transaction whose payments need nothing more.
   await insertFill(ctx.db, { network: chain.network.caip2, settler: address, nonce, ...signed })
 }
 
 export type Fees = Pick<Unsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
 
-/** The tip per gas, in wei. Base includes transactions that offer this little. */
+/** The tip per gas, in wei. Base accepts transactions with this tip. */
 const tip = 1_000_000n
 
 /** Leaves room for the base fee to double. */
@@ -136,20 +136,20 @@ function freshFees(baseFee: bigint): Fees {
   return { maxFeePerGas: baseFee * 2n + tip, maxPriorityFeePerGas: tip }
 }
 
-/** Fresh fees under the network's cap. Null while even the base fee and tip are above it. */
+/** Fresh fees, at most the network's cap. Null if base fee and tip alone exceed it. */
 export function cappedFees({ maxFeePerGas: cap }: EvmNetwork, baseFee: bigint): Fees | null {
   return baseFee + tip > cap ? null : under(cap, freshFees(baseFee))
 }
 
-/** Fresh fees for an empty transaction. Above its cap it is signed anyway, and waits until fees fall. */
+/** Fresh fees for an empty transaction. If they exceed its cap, it is signed with the cap and waits until fees fall. */
 export function fillFees(network: EvmNetwork, baseFee: bigint): Fees {
   return under(fillFeeMax(network), freshFees(baseFee))
 }
 
 /**
- * Nodes replace a transaction only for a tenth more. We offer an eighth more, and at least what a new one would offer.
- * Null above the cap: what the nodes have must do. Freeing a nonce is worth more than sending payments, so an empty
- * transaction has a higher cap.
+ * Nodes accept a replacement only if it offers a tenth more. We offer an eighth more, and at least as much as a new
+ * transaction. Null above the cap: then the earlier transaction stays. Using up a nonce is worth more than a payment,
+ * so an empty transaction has a higher cap.
  */
 export function raisedFees(network: EvmNetwork, before: Fees, baseFee: bigint, isFill: boolean): Fees | null {
   const cap = isFill ? fillFeeMax(network) : network.maxFeePerGas
@@ -167,7 +167,7 @@ function under(cap: bigint, { maxFeePerGas, maxPriorityFeePerGas }: Fees): Fees 
   return { maxFeePerGas: maxFeePerGas > cap ? cap : maxFeePerGas, maxPriorityFeePerGas }
 }
 
-/** Nodes demand the most that a transaction can cost before they take it: all its gas at the highest fee it offers. */
+/** Nodes accept a transaction only if the account can pay its highest cost: all its gas at its highest fee. */
 export function reserveCost(
   network: EvmNetwork,
   baseFee: bigint,

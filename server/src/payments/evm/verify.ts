@@ -10,7 +10,7 @@ import { type KnownOfPayer, maxTimeoutSeconds, type Offer, type Verified } from 
 
 /** The most that a client's clock may differ from ours. */
 const skewSeconds = 60
-/** With less time than this left, a payment may not be mined in time. */
+/** If less time than this is left, a payment may not be mined in time. */
 const remainingSecondsMin = 10
 
 export type EvmVerifier = {
@@ -19,7 +19,7 @@ export type EvmVerifier = {
   readonly hasCode: HasCode
 }
 
-/** Whether an address has code; `recently` if an answer of the last seconds will do. */
+/** Whether an address has code. With `recently`, an answer from the last seconds is enough. */
 export type HasCode = (address: Hex, when: 'now' | 'recently') => Promise<boolean>
 
 /**
@@ -65,8 +65,8 @@ function findOffer(verifier: EvmVerifier, offers: readonly Offer[], payment: Evm
 
 /**
  * Decides whether a payment would settle. The checks that cost nothing come first: terms, window, signature. Only then
- * is a node queried, once for all waiting payments. Throws if no node answers: an outage is ours, and is never reported
- * to the payer as a bad payment.
+ * is a node queried, once for all waiting payments. Throws if no node answers: an outage is our fault and never
+ * reported to the payer as a bad payment.
  */
 export async function verifyPayment(
   verifier: EvmVerifier,
@@ -94,7 +94,8 @@ export async function verifyPayment(
   const domain = { ...asset.domain, chainId: verifier.chain.chainId, verifyingContract: payment.asset }
   const recovered = recoverSigner(digest(domain, authorization), Buffer.from(signature.slice(2), 'hex'))
   const isSigned = recovered?.address === from
-  // Only code at the payer's address can accept a signature that is not the payer's own, and it may have just got there.
+  // If the payer has not signed it with its key, only code at its address can accept the signature, and that code may
+  // be new.
   const isContract = await verifier.hasCode(from, isSigned ? 'recently' : 'now')
   if (!isSigned && !isContract)
     return payment.hasContractForm
@@ -107,7 +108,7 @@ export async function verifyPayment(
     isContract,
   }
 
-  // A nonce bound to this checkout cannot have paid for anything else: claim it, and let its logs decide.
+  // A nonce bound to this checkout can't have paid for anything else. Claim it, and let the logs decide.
   const isOwn = isBoundTo(authorization.nonce, checkoutId)
   if (isUsed && !isOwn) return refuse('invalid_exact_evm_nonce_already_used')
   const simulated = await verifier.simulate(transfer, inFlightUnits, headNumber)
@@ -125,7 +126,7 @@ function sayUndeployed({ network }: Chain, payer: Hex): string {
   return `This form of signature is that of a smart wallet, but no wallet is deployed at ${showEvmAddress(payer)} on ${network.name}, so nothing there can confirm it. Deploy the wallet, for example by sending any transaction from it, then send the same payment again. Nothing was charged.`
 }
 
-/** Some smart wallets sign as a key does, a Safe with one owner for example. */
+/** Used if a smart wallet signed in the form of a key's signature, as a Safe with one owner does. */
 function sayUnsigned({ network }: Chain, payer: Hex): string {
   return `The key of ${showEvmAddress(payer)} has not signed these terms, and no contract is deployed there on ${network.name} that could accept the signature. If the payer is a smart wallet, send any transaction from it first, which deploys it, then send the same payment again. Nothing was charged.`
 }

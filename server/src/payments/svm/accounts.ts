@@ -11,9 +11,9 @@ import type { Mode } from '../../networks.ts'
 const walletsPerLook = 100
 
 /**
- * Checks which stores' wallets have the token account that their money goes to, and creates missing ones as far as the
- * operator lets settlers pay for them. A creation is committed before it is sent, and sending it twice is harmless; the
- * next check finds whether it worked.
+ * Checks which stores' wallets have the token account that their money goes to, and creates missing ones within the
+ * operator's limit. A creation is committed before it is sent. Sending it twice is harmless, and the next check finds
+ * whether it worked.
  */
 export async function tendAccounts(
   ctx: Context,
@@ -60,12 +60,12 @@ async function create(
   }
 }
 
-/** SQL for the token accounts that wallets are paid to. */
+/** SQL for the token accounts of stores' wallets. */
 
 /**
- * Wallets whose account is due for a check. While it is missing: every ten seconds at first, then each time a tenth of the
- * time since the wallet was registered, or the account was paid for, has passed. Every hour once it exists. Those that no
- * owner has confirmed yet have the registration 0: no account is paid for until then.
+ * Wallets whose account is due for a check. A missing account is checked after ten seconds at first, then each time a
+ * tenth has passed of the time since the wallet was registered or the account was paid for. An existing one is checked
+ * every hour. Wallets that no owner has confirmed yet have the registration 0, and no account is paid for them.
  */
 async function listUnchecked(
   db: Database,
@@ -87,8 +87,8 @@ async function listUnchecked(
 }
 
 /**
- * Records what was found. If a wallet's account appeared or disappeared, its store gets a new revision, so that new
- * checkouts take that into account.
+ * Records the result. If a wallet's account appeared or disappeared, its store gets a new revision, so that new
+ * checkouts notice it.
  */
 async function noteChecked(
   tx: Transaction,
@@ -117,8 +117,8 @@ async function noteChecked(
 }
 
 /**
- * Commits that a settler pays for an account, if fewer than this many were paid for within a day. Every creation
- * counts: an owner may close the account, keep its rent, and have it created again.
+ * Commits that a settler pays for an account, if fewer than the limit were paid for within a day. Every creation
+ * counts, because an owner may close the account, keep its rent, and have it created again.
  */
 async function undertakeCreation(
   db: Database,

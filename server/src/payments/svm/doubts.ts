@@ -1,6 +1,9 @@
 import type { Context } from '../../context.ts'
 
-/** Who is not believed now, and whether that stops everything: of two that contradict each other, neither is. */
+/**
+ * Which providers are not believed now, and whether that stops everything: if two contradict each other, neither is
+ * believed.
+ */
 export type Doubt = { readonly odd: readonly string[]; readonly isDisputed: boolean }
 
 export const noDoubt: Doubt = { odd: [], isDisputed: false }
@@ -12,7 +15,10 @@ export function joinDoubts(doubts: readonly Doubt[]): Doubt {
   }
 }
 
-/** Tells the operator: every time in the metric, once per change in the log. `meanwhile` is what a dispute stops. */
+/**
+ * Reports doubts to the operator: every time in the metric, and once per change in the log. `meanwhile` says what a
+ * dispute stops.
+ */
 export function openDoubts(ctx: Context, network: string, meanwhile: string): (doubt: Doubt) => void {
   let before = ''
   return ({ odd, isDisputed }) => {
@@ -23,7 +29,7 @@ export function openDoubts(ctx: Context, network: string, meanwhile: string): (d
     if (isDisputed)
       ctx.log.warn(
         { network, providers: odd },
-        `the providers contradict each other and none is believed: ${meanwhile}; find out which is wrong and replace it`,
+        `the providers contradict each other and none is believed: ${meanwhile}; find out which one is wrong and replace it`,
       )
     else if (odd.length > 0)
       ctx.log.warn(

@@ -5,7 +5,7 @@ import { type FeePayer, listFeePayers } from './rows.ts'
 /** The settlers of a network that accept new payments. */
 export type FeePayers = (network: string) => Promise<readonly FeePayer[]>
 
-/** Needed for every payment; a running lane updates its row every few hundred milliseconds. */
+/** Every payment needs this list. A running lane updates its row every few hundred milliseconds. */
 const rememberedMs = 1_000
 const networksMax = 100
 

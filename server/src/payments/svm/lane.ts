@@ -18,20 +18,21 @@ import { listToSendAgain, listUnrecorded, recordSend } from './rows.ts'
 import { reasonOf } from './simulate.ts'
 
 /**
- * A Solana lane adds its settler's signature to transactions that payers have signed, and sends them. Its steps, in any
- * of which it may crash:
+ * A Solana lane adds its settler's signature to transactions that payers have signed, and sends them. It may crash in
+ * any of its steps:
  *
  *   lease     hold the settler's row; a holder that lost the lease can no longer sign
- *   choose    take claims that name this settler, oldest first; simulate them; reject those that would fail. Both need
- *             enough providers that say the same; the rest wait
- *   commit    write the completed bytes in one transaction, which marks the authorization as `sent`
+ *   choose    take claims that name this settler, oldest first; simulate them; reject those that would fail. Sending and
+ *             rejecting need enough providers that say the same; the rest wait
+ *   commit    write the completed bytes and mark the authorization as `sent`, in one transaction
  *   broadcast send only committed bytes, again and again until they are seen or can no longer land
  *
- * There are no account nonces that make transactions wait for each other, and no fee to raise, because the payer has
- * signed it. A lane never decides the outcome of a transaction: `watch.ts` finds it on the chain.
+ * No transaction waits for another, because Solana has no account nonces. The fee can't be raised, because the payer
+ * has signed it. A lane never decides the outcome of a transaction: `watch.ts` finds it on the chain.
  *
- * Refunds, which a store's wallet has signed, get what payments leave of a batch. One that would fail is not rejected but
- * set aside with the reason in its row: it counts until its blockhash has expired, and `watch.ts` buries it then.
+ * Refunds, which a store's wallet has signed, get the room that payments leave in a batch. A refund that would fail is
+ * not rejected but set aside, with the reason in its row. It counts until its blockhash has expired; then `watch.ts`
+ * buries it.
  */
 export type SvmLane = {
   readonly chain: SvmChain
@@ -43,25 +44,25 @@ export type SvmLane = {
   readonly resting: Map<string, number>
   /** With how little the settler counts as empty. */
   readonly lamportsMin: bigint
-  /** What the settler holds. */
+  /** The settler's balance. */
   readonly readBalance: (settler: Pick<settlers.Settler, 'address' | 'nextNonce'>) => Promise<bigint>
 }
 
-/** A settler that gets money from outside is believed to have it by then. */
+/** A balance is remembered this long, so money from outside is noticed within this time. */
 const balanceKeptMs = 300_000
-/** One that is nearly empty is being filled. */
+/** The same for a settler that is nearly empty, because an operator is probably sending it money. */
 const emptyKeptMs = 30_000
 
 /**
- * Reads what a settler holds, or remembers it: payments alone take much from it. `lamportsMin` is with how little it
- * counts as empty.
+ * Returns a settler's balance, read or remembered. Only payments take much from it, and they change its nonce. Below
+ * `lamportsMin` it counts as empty.
  */
 export function openBalance(ctx: Context, chain: SvmChain, lamportsMin: bigint): SvmLane['readBalance'] {
   let known: { readonly lamports: bigint; readonly nextNonce: number; readonly at: number } | null = null
   return async ({ address, nextNonce }) => {
     const at = ctx.now().getTime()
     const keptMs = known && known.lamports < lamportsMin ? emptyKeptMs : balanceKeptMs
-    // A clock that was set back must not keep it any longer.
+    // If the clock was set back, read again.
     const isKnown = known?.nextNonce === nextNonce && known.at <= at && at - known.at < keptMs
     if (!known || !isKnown) known = { lamports: await readLamports(chain, address), nextNonce, at }
     return known.lamports
@@ -75,7 +76,7 @@ const listedMax = 400
 /** Each leader has four slots, about a second, and may drop a transaction. */
 const resendSeconds = 2
 const resentPerStep = 100
-/** A refund's account may be thawed, or its wallet filled, while its blockhash lives. */
+/** While a refund's blockhash lives, its account may be thawed or its wallet filled. */
 const restMs = 5_000
 
 /** Runs one step. True if there may be more to do at once. Null if another process holds the settler. */
@@ -109,8 +110,8 @@ export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean 
 }
 
 /**
- * After a restore, unsent claims may have been sent since. Signing is deterministic, so their hashes are known anyway:
- * the transactions are watched, but not sent.
+ * After a restore, claims that count as unsent may have been sent. Signing is deterministic, so the hashes of their
+ * transactions are known: these are watched, but not sent.
  */
 async function recordLost(ctx: Context, { chain, signer }: SvmLane): Promise<void> {
   const network = chain.network.caip2
@@ -138,8 +139,8 @@ async function listRefunds(ctx: Context, { chain, signer, resting }: SvmLane, ro
 type Payment = Authorized<string>
 
 /**
- * One payment of each payer before the second of any. A payment that its payer's balance does not cover in addition to
- * what is in flight has to wait, and a whole batch of these would hold up everybody else's.
+ * One payment of each payer before the second of any. A payment must wait if its payer's balance does not cover it in
+ * addition to what is in flight, and a whole batch of such payments would hold up everybody else's.
  */
 function takeTurns(listed: readonly Payment[]): Payment[] {
   const turns = new Map<string, number>()
@@ -154,7 +155,7 @@ function takeTurns(listed: readonly Payment[]): Payment[] {
     .map(({ payment }) => payment)
 }
 
-/** A payment to send, and what its payer had sent and not settled when it was simulated. */
+/** A payment to send, and the amount that its payer had in flight when it was simulated. */
 type Chosen = Payment & Pick<settlers.Sendable, 'unsettled'>
 
 /** Simulates what could be sent in addition to what is in flight, and rejects what would fail. */
@@ -205,7 +206,7 @@ async function choose(
   return good
 }
 
-/** Says in a refund's row why it is not sent. */
+/** Records in a refund's row why it is not sent. */
 async function noteRefused(
   ctx: Context,
   chain: SvmChain,
@@ -220,13 +221,13 @@ async function noteRefused(
 
 type Decision = 'send' | 'wait' | 'unpaid' | { readonly reason: string }
 
-/** What one provider's simulation means for a payment. */
+/** The meaning of one provider's simulation for a payment. */
 function decide(
   { err, isGood, isOurFault, balance }: SvmSimulated,
   value: bigint,
   unsettled: bigint,
 ): Decision {
-  // Signing is deterministic, so a transaction that is already on the chain gets the hash it has there.
+  // Signing is deterministic, so a transaction that is already on the chain has the same hash there.
   if (err === 'AlreadyProcessed') return 'send'
   if (isOurFault) return 'unpaid'
   if (!isGood) return { reason: reasonOf(err) }
@@ -274,7 +275,7 @@ async function sendBytes(
   { rpc }: SvmChain,
   { hash, bytes }: { hash: string; bytes: Uint8Array },
 ): Promise<void> {
-  // It was simulated a moment ago; a preflight could only refuse what the chain might accept.
+  // It was simulated a moment ago, and a preflight might refuse a transaction that the chain would accept.
   const settings = { encoding: 'base64', skipPreflight: true, maxRetries: 0 }
   await broadcast(ctx, hash, () =>
     rpc.send('sendTransaction', [Buffer.from(bytes).toString('base64'), settings]),

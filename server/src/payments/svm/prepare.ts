@@ -21,7 +21,7 @@ export async function preparePayment(
   const token = chain.network.assets.find(({ address }) => address === asset)
   if (network !== chain.network.caip2 || !token || !('feePayer' in extra))
     return { refusal: 'invalid_payment_requirements' }
-  // The fee payer may pay nothing else.
+  // The fee payer must not pay for anything else.
   if ('refusal' in parseSolanaAddress(payer) || payer === extra.feePayer)
     return { refusal: 'invalid_payload' }
   const { units, ...lifetime } = await readForPayment(chain, await findTokenAccount(payer, asset))
@@ -40,7 +40,7 @@ export async function preparePayment(
   return { transaction: Buffer.from(transaction).toString('base64') }
 }
 
-/** How many payments of a checkout were sent and in no block. */
+/** How many payments of a checkout were sent but got into no block. */
 async function countUnlanded(db: Database, network: string, checkoutId: string): Promise<number> {
   const [row] = await db.query<{ count: number }>(
     `select count(*)::integer as count from authorizations
@@ -52,8 +52,8 @@ async function countUnlanded(db: Database, network: string, checkoutId: string):
 
 /**
  * The payer signs who pays the fee (one of our settlers) and which checkout the payment is for (a memo). A checkout
- * keeps its settler while that settler is running, but any other active settler would be accepted too. Null if no
- * settler is active, or if the token has since been removed from networks.ts.
+ * keeps its settler while that settler is running, but a payment that names any other active settler is also accepted.
+ * Null if no settler is active, or if the token has since been removed from networks.ts.
  */
 export async function nameSettler(
   network: SolanaNetwork,

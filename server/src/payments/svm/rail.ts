@@ -20,12 +20,12 @@ import { openSimulate } from './simulate.ts'
 import { openSvmVerifier } from './verify.ts'
 import { openWatch } from './watch.ts'
 
-/** Solana's charge for the two signatures of a payment, in lamports. */
+/** Solana's fee for the two signatures of a payment, in lamports. */
 const signaturesCost = 10_000n
-/** A settler that cannot pay for this many payments, in addition to those that wait, counts as empty. */
+/** A settler counts as empty if it can't pay for this many payments in addition to those that wait. */
 const settlementsLeftMin = 200
 
-/** Solana: transactions that one of our settlers must sign too, watched by their hashes. */
+/** Solana: transactions that one of our settlers must also sign, watched by their hashes. */
 export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
   const nodes = nodesOf(ctx.config, network.id)
   const chain = openSvmChain(network, nodes, ctx.now, openFailures(ctx, network.id, nodes))
@@ -52,7 +52,7 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
     findDifferences: () => checkSvmChain(chain),
     probe: () => probeSvmChain(network, nodes, ctx.now),
     listLimits: chain.rpc.listLimits,
-    // Accounts have no nonce on Solana: only our own rows count what a settler has signed.
+    // Solana's accounts have no nonces. Only our own rows count the transactions of a settler.
     readNonce: async () => 0,
     refunds: openSvmRefunds(chain, feePayers, simulate),
     sent: { parse: parseSignature, find: (sent) => findSent(ctx, chain, sent) },

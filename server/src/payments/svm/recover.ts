@@ -10,16 +10,18 @@ import { finishReconciling, insertRecovered } from '../reconcile.ts'
 import { listSettlerAddresses } from '../settlers/rows.ts'
 import * as rows from './rows.ts'
 
-/** The settlers whose keys a process has, and of which it has said that nobody added them. */
+/** The settlers whose keys this process has, and those already reported as unknown to the database. */
 export type OwnKeys = { readonly addresses: readonly string[]; readonly reported: Set<string> }
 
 /**
- * After a restore, finds transactions that our settlers have sent and that the database no longer knows. Each names its
- * checkout in its memo and is recorded as sent for it, if that checkout made exactly this offer; from then on it is
- * watched and credited like any other. A refund names its slot instead: it is recorded whether or not its refund is
- * known, so that what was paid back counts before anything else is prepared for that payment. Payments and refunds stay
- * refused until enough providers agree on what was sent, and as long as we have the key of a settler that the database
- * does not know: it may have been added after the restored point, and have sent something since.
+ * After a restore, finds transactions that our settlers sent and the database has forgotten. A payment names its
+ * checkout in its memo. If that checkout made exactly this offer, the transaction is recorded as sent for it, and is
+ * watched and credited like any other. A refund names its slot instead. It is recorded even if its refund is unknown,
+ * so that it counts before another refund of that payment is prepared.
+ *
+ * Payments and refunds stay refused until enough providers agree on what was sent. They also stay refused while we have
+ * the key of a settler that the database does not know: the settler may have been added after the restored point and
+ * have sent something since.
  */
 export async function recoverSent(ctx: Context, chain: SvmChain, keys: OwnKeys, time: Date): Promise<void> {
   const network = chain.network.caip2
@@ -42,11 +44,11 @@ export async function recoverSent(ctx: Context, chain: SvmChain, keys: OwnKeys, 
     const isRecorded = await record(ctx, chain, settler, unknown)
     isComplete &&= sent.isAgreed && isRecorded
   }
-  // A transaction that was confirmed a minute ago is final by now, and was listed.
+  // A transaction that was confirmed a minute ago is final by now, so it was listed.
   if (isComplete) await finishReconciling(ctx, network, new Date(time.getTime() - 60_000))
 }
 
-/** Records those that are payments or refunds. False if too few providers report the same about each. */
+/** Records those that are payments or refunds. False if too few providers report the same about one of them. */
 async function record(
   ctx: Context,
   chain: SvmChain,
@@ -64,7 +66,7 @@ async function record(
     const bytes = encodeTransaction(landed.transaction)
     const nonce = hashMessage(landed.transaction.message)
     if (isRefundNonce(exact.memo)) {
-      // Whoever pays the fee has signed: only ours are refunds that we sent.
+      // The fee payer has signed the transaction. It is our refund only if that is the settler.
       if (exact.feePayer === settler) await recordRefund(ctx, network, hash, landed, exact)
       continue
     }

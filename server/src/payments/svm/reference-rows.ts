@@ -3,7 +3,7 @@ import type { Wanted } from '../rail.ts'
 
 /** SQL for transfers that are identified by the reference they carry. */
 
-/** Gives a checkout a reference, unless it already has one, cannot be paid, or the chain is not being followed. */
+/** Gives a checkout a reference. Does nothing if it has one or can't be paid, or if the chain is not being followed. */
 export async function insertReference(
   db: Database,
   { checkoutId, network, asset, payTo, price }: Wanted,
@@ -36,7 +36,7 @@ export type Awaited = {
 
 /**
  * References that are due for a lookup, least recently looked up first. Each is looked up often at first, then less and
- * less often as it ages, until its amount is freed. While its checkout can be paid, not less often than `secondsMax`.
+ * less often, until its amount is freed. While its checkout can be paid, the interval is at most `secondsMax`.
  */
 export async function listAwaited(
   db: Database,
@@ -73,7 +73,7 @@ export async function listUnknown(
   return rows.map(({ hash }) => hash)
 }
 
-/** A transfer by reference, with the place where it is or was included. */
+/** A transfer by reference, and where it is or was included. */
 type Placed = { readonly place: string; readonly hash: string; readonly slot: number }
 
 /** Credited transfers that are not final yet. */
@@ -86,7 +86,7 @@ export async function listUnsettled(db: Database, network: string, limit: number
   )
 }
 
-/** Transfers that left the chain at least this long ago and are not on it again. */
+/** Transfers that were orphaned at least this long ago and are not back on the chain. */
 export async function listOrphanedReferenceTransfers(
   db: Database,
   network: string,

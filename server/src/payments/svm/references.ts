@@ -22,12 +22,12 @@ import {
 } from './reference-rows.ts'
 
 /**
- * Finds transfers that buyers make by themselves (Solana Pay). Each carries its checkout's reference, as an account
- * that it merely names. So once a reference was requested, we query the chain for transactions that name it. The credit
- * is what the transaction added to the store's token account, whatever else it did.
+ * Finds transfers that buyers make by themselves (Solana Pay). Each names its checkout's reference as an account that
+ * it does not otherwise use. Once a reference was requested, we ask the chain for transactions that name it. The amount
+ * that the transaction added to the store's token account is credited, whatever else it did.
  *
- * Their finality is tracked here too: they are not ours to send again, so a transfer that a fork removed either comes
- * back by itself or is given up.
+ * Their finality is tracked here too. We can't send them again, so a transfer that a fork removed comes back by itself
+ * or is given up.
  */
 export function openReferences(
   ctx: Context,
@@ -36,7 +36,7 @@ export function openReferences(
   noteDoubt: (doubt: Doubt) => void,
 ): () => Promise<boolean> {
   const network = chain.network.caip2
-  /** Transactions that were listed for a reference but paid nothing for it, so that they are read only once. */
+  /** Transactions that name a reference but paid nothing for it. They are read only once. */
   const idle = new Set<string>()
   const noteUnreadable = openUnreadable(ctx, chain)
   const settle = openSettle(ctx, chain, updateStatus)
@@ -77,7 +77,7 @@ export function openReferences(
   }
 }
 
-/** Says once of each transaction that it cannot be read: it may have paid its checkout, which then stays open. */
+/** Logs once for each transaction that it can't be read. It may have paid its checkout, which then stays open. */
 function openUnreadable(ctx: Context, { network: { id } }: SvmChain): (hash: string, of: Awaited) => void {
   const noted = new Set<string>()
   return (hash, { checkoutId }) => {
@@ -87,29 +87,29 @@ function openUnreadable(ctx: Context, { network: { id } }: SvmChain): (hash: str
     ctx.metrics.unreadable.inc({ network: id })
     ctx.log.error(
       { network: id, txHash: hash, checkoutId },
-      'a transaction names the reference of a checkout and cannot be read, so the checkout is not completed: look it up in an explorer; if it paid, tell the store, and update Farthing',
+      'a transaction names a checkout’s reference but cannot be read, so it does not complete the checkout; look it up in an explorer, tell the store if it paid, and update Farthing',
     )
   }
 }
 
 /**
- * References are looked up every two seconds at first, then each time a tenth of their age has passed, up to once a minute
- * while the checkout is open. Somebody who looks at it makes them due sooner (`transfers/expect.ts`).
+ * A reference is looked up every two seconds at first, then each time a tenth of its age has passed, but at least once
+ * a minute while the checkout is open. When somebody looks at the checkout, it is due sooner (`transfers/expect.ts`).
  */
 const pace = { ageShare: 10, secondsMin: 2, secondsMax: 60 }
-/** Each takes a separate call to a node. */
+/** Each lookup is a separate call to a node. */
 const referencesPerRun = 50
-/** An older transaction stays as it is: no fork can remove it and make it do something else. */
+/** An older transaction is not read again: no fork can remove it and make it do something else. */
 const forkableMs = 60_000
-/** Bounds memory: beyond it, transactions that paid nothing are read again. */
+/** Limits memory. Beyond this, transactions that paid nothing are read again. */
 const idleMax = 100_000
 const settledPerRun = 200
-/** If a transfer was not included again by then, its blockhash has long expired. */
+/** If a transfer was not included again within this time, its blockhash has long expired. */
 const lostMinutes = 10
 
 /**
- * The newest transactions of which any provider says that they name a reference, each with every one that it is said to
- * name. One provider's word is only a reason to read the transaction, which says itself what it names.
+ * The newest transactions that any provider lists for a reference, each with all references for which it is listed. One
+ * provider's list is only a reason to read the transaction, whose content shows what it names.
  */
 async function findNaming(
   chain: SvmChain,
@@ -122,7 +122,7 @@ async function findNaming(
   return awaited.flatMap((one, i) => [...new Set(lists[i])].map((hash) => [hash, one] as const))
 }
 
-/** A transaction that names what a payer was asked to name. */
+/** A transaction that names a reference, and the checkout's row. */
 type Found = { readonly hash: string; readonly landed: Landed; readonly of: Awaited }
 
 async function credit(
@@ -147,7 +147,9 @@ async function credit(
   return true
 }
 
-/** Who ordered the transfer to the account; if another program moved the money, who paid for the transaction. */
+/**
+ * The payer: the owner who ordered the transfer to the account, or the fee payer if another program moved the money.
+ */
 function findPayer({ transaction }: Landed, account: string): string {
   for (const { program, accounts, data } of transaction.instructions) {
     if (program !== tokenProgram) continue
@@ -160,13 +162,13 @@ function findPayer({ transaction }: Landed, account: string): string {
 
 type Settled = Doubt & { readonly isSettled: boolean }
 
-/** Asks for the finality of credited transfers as often as for that of payments. What was doubtful stays so until then. */
+/** Checks the finality of credited transfers as often as that of payments. In between, the last doubt still holds. */
 function openSettle(ctx: Context, chain: SvmChain, updateStatus: UpdateStatus): () => Promise<Settled> {
   let settledAt = 0
   let doubt = noDoubt
   return async () => {
     const now = ctx.now().getTime()
-    // A clock that was set back must not stop it.
+    // If the clock was set back, check at once.
     if (settledAt <= now && now - settledAt < chain.network.lookEveryMs.unsettled)
       return { isSettled: false, ...doubt }
     const { isSettled, ...found } = await settleKnown(ctx, chain, updateStatus)
@@ -195,7 +197,7 @@ async function settleKnown(ctx: Context, chain: SvmChain, updateStatus: UpdateSt
   const isHere = (i: number) => statusOf(i)?.slot === standing[i]?.slot && !statusOf(i)?.isFailed
   const final = standing.filter((_, i) => isHere(i) && statusOf(i)?.commitment === 'finalized')
   const gone = standing.filter((one, i) => {
-    // In another block now: it is read there again.
+    // If it is in another block now, it is read there again.
     if (statusOf(i) !== null) return !isHere(i)
     const without = findWithout(views, i, one.slot).length
     return without >= witnessesMin && without > countWith(views, i)

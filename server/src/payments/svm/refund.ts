@@ -34,18 +34,18 @@ import { listUnknown } from './reference-rows.ts'
 import { blockhashExpired, type Simulate } from './simulate.ts'
 
 /**
- * Refunds on Solana. A token there keeps no nonces: a transfer that a wallet signs twice, with two blockhashes, moves
- * money twice. What cannot be repeated without us is the settler's signature, because the settler pays the fee and signs
- * last. So each of a payment's slots has one row of `authorizations`, with the slot's nonce as its key, and that row
- * holds one message:
+ * Refunds on Solana. Tokens there have no nonces: a transfer that a wallet signs twice, with two blockhashes, moves
+ * money twice. But it also needs the settler's signature, because the settler pays the fee and signs last. So each of a
+ * payment's refund slots has one row in `authorizations`, with the slot's nonce as its key, and that row holds one
+ * message:
  *
- *   prepared  the message was handed out to be signed. Its memo is the nonce, so that the chain itself names the slot
+ *   prepared  the message was handed out to be signed. Its memo is the nonce, so that the chain shows the slot
  *   claimed   exactly this message came back, signed by the wallet: a lane may add the settler's signature
  *   sent      the settler has signed; the transaction is watched like a payment's
- *   dead      a finalized block is past the life of its blockhash, and it is in none
+ *   dead      a finalized block is past the life of its blockhash, and no block contains it
  *
- * Another message takes its place only if it died before the wallet's signature was seen. One that came back signed fails
- * with its refund when it dies, and its slot is not used again.
+ * Another message replaces it only if it died before the wallet's signature was seen. A message that came back signed
+ * fails with its refund when it dies, and its slot is not used again.
  */
 export function openSvmRefunds(chain: SvmChain, feePayers: FeePayers, simulate: Simulate): RefundRail {
   const parts = { chain, feePayers, simulate }
@@ -62,11 +62,11 @@ type Parts = {
   readonly simulate: Simulate
 }
 
-/** Blocks that a blockhash lives for. */
+/** How many blocks a blockhash lives. */
 const blockhashBlocks = 150
-/** Until the height at which a blockhash expires is final. */
+/** Within this time, the height at which a blockhash expires is final. */
 const deadSeconds = 45
-/** Two requests for one refund may meet; a third finds what the first has written. */
+/** Two requests for one refund may collide. A third try finds what the other has written. */
 const triesMax = 3
 const noSignature = new Uint8Array(64)
 
@@ -88,12 +88,11 @@ async function prepare(
         'refund_exceeds_payment',
         'The chain shows a refund of this payment from before the database was restored. Cancel this one, and create it again for what is left.',
       )
-    if (nonce === null)
-      throw new Problem('refund_slots_used', 'Every one of the payment’s slots for refunds is taken.')
+    if (nonce === null) throw new Problem('refund_slots_used', 'All refund slots of this payment are used.')
     const message = await makeMessage(parts, order, nonce)
     try {
       await commit(async (tx, current) => {
-        // What it pays was read before the lock, and must not have changed.
+        // Recipient and amount were read before the lock, and must not have changed.
         const isSame = current.recipient === order.recipient && current.amount === order.amount
         if (!isSame || !(await writeMessage(tx, network, current, { ...message, nonce })))
           throw new TakenError()
@@ -104,33 +103,36 @@ async function prepare(
       if (!(error instanceof TakenError)) throw error
     }
   }
-  throw new Problem('unavailable', 'The refund is being prepared by somebody else. Nothing was handed out.', {
+  throw new Problem('unavailable', 'Another request is preparing this refund. Nothing was prepared.', {
     retryAfterSeconds: 5,
   })
 }
 
-/** The slot was taken, or the refund changed, between a look and the lock: nothing of it may be written. */
+/** The slot was taken, or the refund changed, between the read and the lock. Nothing may be written. */
 class TakenError extends Error {
   override readonly name = 'TakenError'
 }
 
-/** What settlers sent before a restore must be known first: nothing on the chain keeps a refund from being paid again. */
+/**
+ * Refunds sent before the restore must be known first, because nothing on the chain keeps a refund from being paid
+ * twice.
+ */
 async function refuseWhileRestoring(ctx: Context, network: string): Promise<void> {
   if (!(await readIsRestoring(ctx.db, network))) return
   throw new Problem(
     'unavailable',
-    'The database was restored. Until everything that was sent before is found on the chain, no refund is handed out. Nothing was done.',
+    'The database was restored. Until everything sent before is found on the chain, no refund can be prepared. Nothing was done.',
     { retryAfterSeconds: 60 },
   )
 }
 
-/** The message that is out is the only one: it is handed out again while it can be used, and waited for after that. */
+/** Only one message may exist. It is handed out again while it can be used, and then we wait for its end. */
 async function handOutAgain(parts: Parts, order: RefundOrder, handed: HandedMessage): Promise<ToSign> {
   const { reason } = await simulateBytes(parts, handed.bytes, 0n)
   if (reason === blockhashExpired)
     throw new Problem(
       'unavailable',
-      'What was handed out before has expired unsigned. Another transaction can be prepared as soon as that is final, in less than a minute.',
+      'The transaction prepared before has expired unsigned. Another can be prepared once that is final, in less than a minute.',
       { retryAfterSeconds: deadSeconds },
     )
   if (reason !== null) throw toProblem(await explain(parts.chain, order, reason))
@@ -144,7 +146,7 @@ function toSign({ network }: SvmChain, bytes: Uint8Array, handedAt: Date): ToSig
   }
 }
 
-/** Builds the message that the wallet signs, if it would move the money now. */
+/** Builds the message for the wallet to sign, if it would move the money now. */
 async function makeMessage(parts: Parts, order: RefundOrder, nonce: string) {
   const { chain, feePayers } = parts
   const { asset, wallet, recipient, amount } = order
@@ -177,8 +179,8 @@ async function makeMessage(parts: Parts, order: RefundOrder, nonce: string) {
 }
 
 /**
- * Compares what came back with the message that was handed out, byte for byte, and checks the wallet's signature. The
- * transfer holds that signature and no other.
+ * Compares the presented transaction with the one handed out, byte for byte, and checks the wallet's signature. The
+ * returned transfer contains only that signature.
  */
 async function verify(
   parts: Parts,
@@ -199,17 +201,20 @@ async function verify(
   if (!Buffer.from(transaction.message).equals(expected.message))
     return refuse(
       'other_transaction',
-      'This is not the transaction that was prepared last, byte for byte. Prepare the refund again, and sign that unchanged.',
+      'This differs from the transaction that was prepared last. Prepare the refund again and sign the new one unchanged.',
     )
   const [, signature] = transaction.signatures
   if (!signature || !isSignedBy(wallet, transaction.message, signature))
-    return refuse('wrong_signer', `${wallet}, which was paid, has not signed this.`)
+    return refuse('wrong_signer', `${wallet}, which received the payment, has not signed this.`)
   const known = (await parts.feePayers(parts.chain.network.caip2)).find(({ address }) => address === settler)
   if (!known?.isAlive) throw new RpcUnavailableError('The settler that the refund names is not running.')
   const bytes = encodeTransaction({ message: transaction.message, signatures: [noSignature, signature] })
   const { reason } = await simulateBytes(parts, bytes, inFlightUnits)
   if (reason === blockhashExpired)
-    return refuse('expired', 'What was signed has expired. Prepare the refund again, and sign that.')
+    return refuse(
+      'expired',
+      'The signed transaction has expired. Prepare the refund again and sign the new one.',
+    )
   if (reason !== null) {
     const { code, says } = await explain(parts.chain, { asset, wallet, recipient, amount }, reason)
     return refuse(code, says)
@@ -226,7 +231,7 @@ async function simulateBytes({ chain, simulate }: Parts, bytes: Uint8Array, inFl
   return await simulate(exact, transaction, inFlightUnits)
 }
 
-/** Why the chain would not run a transfer, in words for the store. */
+/** Why the chain would not execute a transfer, in words for the store. */
 async function explain(
   chain: SvmChain,
   { asset, wallet, recipient, amount }: Pick<RefundOrder, 'asset' | 'wallet' | 'recipient' | 'amount'>,
@@ -236,8 +241,8 @@ async function explain(
   if (found) return found
   const says =
     reason === 'insufficient_funds'
-      ? 'The store’s wallet does not hold enough for this refund and those that are on their way.'
-      : 'The chain would not run the transfer.'
+      ? 'The store’s wallet does not hold enough for this refund and those in flight.'
+      : 'The chain would not execute the transfer.'
   return { code: reason, of: 'wallet', says }
 }
 
@@ -245,7 +250,7 @@ function toProblem({ code, of, says }: Hindrance): Problem {
   return invalid({ pointer: of === 'recipient' ? '/recipient' : '/from', code, detail: says })
 }
 
-/** SQL for refunds on Solana: one row per slot, which holds the one message that a settler may sign for it. */
+/** SQL for refunds on Solana. Each slot has one row, with the one message that a settler may sign for it. */
 
 type HandedMessage = {
   readonly nonce: string
@@ -268,16 +273,14 @@ async function readHandedMessage(
   return row ?? null
 }
 
-/**
- * SQL: the message of a refund died before its wallet's signature was seen: no settler has signed it.
- */
+/** SQL: the refund's message died before the wallet's signature was seen, and no settler has signed it. */
 const isFreed = (
   refundId: string,
 ) => `a.state = 'dead' and a.refund_id = ${refundId} and not exists (select 1 from refunds r where r.id = a.refund_id
   and r.signed_at is not null) and not exists (select 1 from transaction_calls c where c.network = a.network
   and c.asset = a.asset and c.payer = a.payer and c.nonce = a.nonce)`
 
-/** SQL: a refund of the payment that was found on the chain after a restore, and that no refund accounts for yet. */
+/** SQL: a restore found a refund of this payment on the chain, and no refund in the database accounts for it yet. */
 const isForgotten = (
   nonces: string,
 ) => `exists (select 1 from authorizations o where o.network = $1 and o.asset = $2
@@ -285,9 +288,9 @@ const isForgotten = (
   and not exists (select 1 from refunds r where r.nonce = o.nonce and r.ended_at is null))`
 
 /**
- * The first slot for which a message may be made: nothing was ever handed out for it, or what was is dead and was for
- * the same refund. Null if there is none. A slot never goes to another refund, even one that nobody signed: a restored
- * database would take what the other refund has paid since for the first one's, and it would not count.
+ * The first slot that may get a message: one that was never used, or whose message is dead and belonged to the same
+ * refund. Null if there is none. A slot never passes to another refund, even if nobody signed its message: a restored
+ * database would take the other refund's payment for the first one's and not count it.
  */
 async function findFreeSlot(
   db: Database | Transaction,
@@ -307,8 +310,8 @@ async function findFreeSlot(
 }
 
 /**
- * Writes the message that is about to be handed out, under the refund's lock. False if the slot is not free: the row that
- * is there holds a message that may still move money, or has.
+ * Writes the message that is about to be handed out, under the refund's lock. False if the slot is not free: its row
+ * has a message that may still move money, or has moved it.
  */
 async function writeMessage(
   tx: Transaction,
@@ -350,7 +353,7 @@ async function writeMessage(
   return rows.length > 0
 }
 
-/** The name of a transaction is its first signature: 64 bytes in base58. */
+/** A transaction is named by its first signature: 64 bytes in base58. */
 export function parseSignature(text: string): string | null {
   // 64 bytes are 64 to 88 characters; the limit also bounds the arithmetic.
   if (!/^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(text)) return null
@@ -358,10 +361,10 @@ export function parseSignature(text: string): string | null {
 }
 
 /**
- * Looks for the transfer by which a store says it has paid a refund by itself: one of the transaction's own
+ * Looks for the transfer with which a store says it has paid a refund itself: one of the transaction's own
  * instructions, ordered by a wallet of the store, between the wallets' own accounts for the token, in a block that
- * enough providers call final. A transaction whose fee a settler paid is a payment or a signed refund, and never counts
- * again.
+ * enough providers call final. If a settler paid the fee, the transaction is a payment or a signed refund, and never
+ * counts again.
  */
 export async function findSent(ctx: Context, chain: SvmChain, sent: SentTransfer): Promise<SentLookUp> {
   try {
@@ -398,7 +401,7 @@ async function judgeTransfers(landed: Landed, sent: SentTransfer): Promise<SentL
   const { asset, amount } = sent
   const destination = await findTokenAccount(sent.recipient, asset)
   const sources = new Map<string, string>()
-  // A store has wallets of other families too.
+  // A store also has wallets of other families.
   for (const wallet of sent.wallets)
     if ('address' in parseSolanaAddress(wallet)) sources.set(await findTokenAccount(wallet, asset), wallet)
   const moved = readTransfers(landed)
@@ -406,23 +409,23 @@ async function judgeTransfers(landed: Landed, sent: SentTransfer): Promise<SentL
   const received = moved.filter(({ to }) => to === destination)
   if (received.length === 0) return refuse('other_recipient')
   const exact = received.filter(({ units }) => units === amount)
-  // Money that went back in the same transaction was not paid.
+  // Money that went back in the same transaction does not count.
   if (exact.length === 0 || landed.gainOf(destination) < amount * BigInt(exact.length))
     return refuse('other_amount')
   const own = exact.filter(({ from, by }) => sources.get(from) === by)
   if (own.length === 0) return refuse('other_wallet')
-  // A block's time has no fractions of a second.
+  // Block times are whole seconds.
   if (landed.time.getTime() + 1_000 <= sent.notBefore.getTime()) return refuse('too_old')
   return {
     outcome: 'found',
     block: `${landed.slot}/${sent.transaction}`,
     places: own.map(({ place }) => place),
-    // One transaction is one credit here, wherever in it the transfer is.
+    // On Solana one transaction is one credit, wherever in it the transfer is.
     creditedAs: 0,
   }
 }
 
-/** Transfer and TransferChecked, which names the mint between the two accounts. */
+/** Transfer, and TransferChecked, which also names the mint between the two accounts. */
 function readTransfers({ transaction }: Landed) {
   return transaction.instructions.flatMap(({ program, accounts, data }, place) => {
     const isChecked = data[0] === 12 && data.length === 10

@@ -15,7 +15,7 @@ export async function listFeePayers(db: Database, network: string): Promise<FeeP
   )
 }
 
-/** A transaction whose outcome is not final, with the one authorization that it carries. */
+/** A transaction whose outcome is not final, with the single authorization that it carries. */
 export type Watched = {
   readonly settler: string
   readonly settlerNonce: string
@@ -28,21 +28,21 @@ export type Watched = {
   readonly validBefore: string
   /** Null for a refund. */
   readonly checkoutId: string | null
-  /** Of the message that we signed. */
+  /** The hash of the message that we signed. */
   readonly messageHash: Hex
-  /** The place of its live credit. */
+  /** The place of its credit, if it has one that is not orphaned. */
   readonly place: string | null
   readonly slot: string | null
 }
 
 /**
- * SQL: the hash of the message that `a` and `b` are about. It is a payment's nonce. A refund's nonce stands for whatever
- * is signed for its slot, so its message is read from our bytes: a count, two signatures, the message.
+ * SQL: the hash of the message of `a` and `b`. A payment's nonce is that hash. A refund's nonce stands for anything
+ * signed for its slot, so its message is read from our bytes: a count, two signatures, the message.
  */
 const messageHash = `case when a.checkout_id is not null then a.nonce
   else '0x' || encode(sha256(substring(b.bytes from 130)), 'hex') end`
 
-/** All of them, or only those that were not seen to pay. */
+/** All of them, or only those that have not been seen to pay. */
 export async function listWatched(
   db: Database,
   network: string,
@@ -64,11 +64,11 @@ export async function listWatched(
   )
 }
 
-/** What there is to watch. */
+/** Summary of the transactions to watch. */
 export type Pending = {
-  /** How long ago the last of the transactions was sent that were not seen to pay; null if there is none. */
+  /** The age of the youngest transaction that has not been seen to pay; null if there is none. */
   readonly youngestSentMs: number | null
-  /** How long ago the first was sent whose outcome is not final. */
+  /** The age of the oldest transaction whose outcome is not final. */
   readonly oldestMs: number | null
   readonly isRestoring: boolean
 }
@@ -87,7 +87,7 @@ export async function readPending(db: Database, network: string): Promise<Pendin
   return row ?? { youngestSentMs: null, oldestMs: null, isRestoring: false }
 }
 
-/** Whether a checkout with a reference waits to expire until the chain was watched up to then. */
+/** Whether an expired checkout with a reference stays open until the chain was watched up to its expiry. */
 export async function isExpiryWaiting(db: Database, network: string): Promise<boolean> {
   const rows = await db.query(
     `select 1 as one from reserved_amounts r join checkouts c on c.id = r.checkout_id
@@ -125,8 +125,8 @@ export async function retireDrained(db: Database, network: string): Promise<void
 }
 
 /**
- * What was claimed, or handed out for a refund, never sent, and that no block can include any more. While a restore is
- * being reconciled, what was handed out may have been signed and sent since: then it is left alone.
+ * Claims that were never sent, and messages handed out for refunds, that no block can include any more. While a restore
+ * is reconciled, messages handed out are left alone: they may have been signed and sent since.
  */
 export async function listUnsentExpired(
   db: Database,
@@ -147,7 +147,7 @@ export async function listUnsentExpired(
   )
 }
 
-/** Transactions that were sent, were not seen on the chain, and are due to be sent again. */
+/** Transactions that were sent but not seen on the chain, and are due to be sent again. */
 export async function listToSendAgain(
   db: Database,
   network: string,
@@ -167,7 +167,7 @@ export async function listToSendAgain(
   )
 }
 
-/** Claims that were unsent when the database was restored: this settler may have sent them since. */
+/** Claims that were unsent when the database was restored. This settler may have sent them since. */
 export async function listUnrecorded(
   db: Database,
   network: string,
@@ -193,7 +193,7 @@ export async function listNotBroadcast(db: Database, hashes: readonly string[]):
   return new Set(rows.map(({ hash }) => hash))
 }
 
-/** Records a transaction of a settler as if it had just been committed for sending, so that it is watched. */
+/** Records a settler's transaction as if it had just been committed for sending, so that it is watched. */
 export async function recordSend(
   tx: Transaction,
   send: {
@@ -222,9 +222,9 @@ export async function recordSend(
 }
 
 /**
- * Records a refund that a settler has sent and the database has forgotten: for its refund, if there is one with this
- * slot, amount and recipient, or without, so that it counts once that payment is refunded again. Whatever was handed out
- * for the slot before gives way to what is on the chain. False if it is recorded already.
+ * Records a refund that a settler has sent and the database has forgotten. If a refund has this slot, amount and
+ * recipient, it belongs to that one. Otherwise it counts once that payment is refunded again. It replaces anything
+ * handed out for the slot before. False if it is recorded already.
  */
 export async function recoverRefund(
   tx: Transaction,
@@ -282,8 +282,8 @@ export async function listPayTo(
 }
 
 /**
- * One hour before the point up to which the chain had been watched when the database was restored; null if no restore
- * is being reconciled.
+ * One hour before the point up to which the chain had been watched at the restore; null if no restore is being
+ * reconciled.
  */
 export async function readRestorePoint(db: Database, network: string): Promise<Date | null> {
   const [row] = await db.query<{ since: Date }>(
@@ -294,7 +294,7 @@ export async function readRestorePoint(db: Database, network: string): Promise<D
   return row?.since ?? null
 }
 
-/** The claim that a watched transaction was sent for. What a refund moved is not the store's that sent it. */
+/** The claim for which a watched transaction was sent. A refund's money does not belong to the store that sent it. */
 export async function findClaim(tx: Transaction, network: string, seen: Seen): Promise<Concern[]> {
   const rows = await tx.query<{ checkoutId: string | null; storeId: string | null; isMatch: boolean }>(
     `select checkout_id as "checkoutId", case when checkout_id is not null then store_id end as "storeId", pay_to = $5 and amount = $6 as "isMatch"

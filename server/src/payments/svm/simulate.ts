@@ -9,22 +9,22 @@ import { openBatcher } from '../../database/batch.ts'
 /** Keeps one request below what nodes accept. */
 const simulationsPerRequest = 20
 const requestsInFlight = 4
-/** Behind a load balancer, a node may be ahead by this much of the one that named the last valid height. */
+/** Behind a load balancer, a node may be this far ahead of the one that named the last valid height. */
 const aheadMs = 13_000
-/** A node that has not seen a new blockhash, or the payer's money, has it a moment later. */
+/** A node that lacks a new blockhash or the payer's money has it a moment later. */
 const triesMax = 3
 const againMs = 400
 
 type Simulated = {
-  /** The x402 reason why a transfer would not be accepted now; null if it would. */
+  /** The x402 reason why a transfer would not be accepted now; null if it would be. */
   readonly reason: string | null
-  /** The slot that all of those who say so have reached. */
+  /** The slot that all agreeing providers have reached. */
   readonly slot: number
   /** No block above this height can include it. */
   readonly validBefore: bigint
 }
 
-/** Asks enough providers what would become of a transfer that lacks a settler's signature. */
+/** Asks enough providers what a transfer would do that lacks only a settler's signature. */
 export type Simulate = (
   exact: ExactTransfer,
   transaction: SvmTransaction,
@@ -66,19 +66,19 @@ export function openSimulate(chain: SvmChain): Simulate {
 const fine = 'fine'
 const settlerEmpty = 'settler_empty'
 
-/** Why a provider would not accept the transfer now. */
+/** Why a provider would refuse the transfer now. */
 function findObstacle({ err, isGood, isOurFault, balance }: SvmSimulated, needed: bigint): string {
   if (isOurFault) return settlerEmpty
-  // Its memo says what it is for, so it cannot have paid for anything else: claim it, and let the chain decide.
+  // Its memo names its checkout, so it can't have paid for anything else. Claim it, and let the chain decide.
   if (err === 'AlreadyProcessed') return fine
   if ((balance ?? 0n) < needed) return 'insufficient_funds'
   return isGood ? fine : reasonOf(err)
 }
 
-/** The x402 reason, where there is one, for why a node would not run a transaction. */
+/** The x402 reason for a node's error, if there is one. */
 export function reasonOf(err: unknown): string {
   return err === 'BlockhashNotFound' ? blockhashExpired : 'invalid_exact_svm_transaction_simulation_failed'
 }
 
-/** Too old to be included. It has to be signed again with a newer blockhash. */
+/** Too old to be included. The payer must sign again with a newer blockhash. */
 export const blockhashExpired = 'blockhash_expired'

@@ -55,7 +55,7 @@ type Matched = {
   readonly exact: ExactTransfer
   readonly offer: Offer
   readonly transaction: SvmPayment['transaction']
-  /** Whether the settler that must sign is running. */
+  /** Whether the settler whose signature is missing is running. */
   readonly isAlive: boolean
 }
 

@@ -34,23 +34,24 @@ type Watching = {
 }
 
 /**
- * Finds out what became of sent transactions. Solana is not followed block by block: only we can send a transaction
- * that one of our settlers must sign, so every transaction that can pay is known by its hash before it is on the chain,
- * and is queried by that hash until its outcome is final.
+ * Finds the outcome of sent transactions. Solana is not followed block by block. Only we can send a transaction that
+ * one of our settlers must sign, so we know the hash of every such transaction before it is on the chain, and ask for
+ * that hash until its outcome is final.
  *
- *   confirmed    two thirds of the stake have voted for its block. The transaction is read, and what it added to the
- *                store's token account becomes a credit: `included`, and `safe` as well
+ *   confirmed    two thirds of the stake have voted for its block. The transaction is read, and the amount that it added
+ *                to the store's token account becomes a credit: `included`, and `safe` as well
  *   finalized    the credit is final, and watching ends
  *   failed       it cost us the fee and moved nothing. It can never run again: once that is finalized, it is dead
- *   expired      no node has it, and the finalized height is past the life of its blockhash: dead
+ *   expired      no node has it, and the finalized height is past the life of its blockhash: it is dead
  *   orphaned     it was confirmed, and no node has it any more: its credit is orphaned, and the bytes are sent again
  *
- * Every provider is asked, and each of these takes as many that say the same as the network requires. While they
- * contradict each other about something final, and no majority settles it, nothing is decided and no payment accepted.
+ * Every provider is asked, and each outcome needs as many that say the same as the network requires. While they
+ * contradict each other about something final, and no majority settles it, nothing is decided and no payment is
+ * accepted.
  *
- * Providers charge for every call, so there are two kinds of looks. One asks only whether what was just sent has landed,
- * often, and can do nothing but credit it. The other asks how far the chain is, too: everything that follows from
- * something not being there follows from that one alone. It comes rarely, and `lookEveryMs` says how rarely.
+ * Providers charge for every call, so there are two kinds of looks. The frequent one only asks whether recent
+ * transactions have landed, and can only credit them. The rare one also asks for the chain's height. Only this one
+ * concludes anything from a transaction's absence. `lookEveryMs` says how rare it is.
  */
 export function openWatch(
   ctx: Context,
@@ -87,26 +88,26 @@ export function openWatch(
   }
 }
 
-/** When it was looked for what, in milliseconds by the process's clock. */
+/** When each kind of look last happened, in milliseconds by the process's clock. */
 type Looked = {
   forSentAt: number
   atAllAt: number
   forTimeAt: number
-  /** Since when too few providers say how far the chain is. */
+  /** Since when too few providers report the chain's height. */
   failsSince: number | null
   isDoubtful: boolean
 }
 
 const leaseSeconds = 10
-/** Enough for a hundred payments per second during the half minute until they are seen to be final. */
+/** Enough for a hundred payments per second during the half minute until they are final. */
 const watchedMax = 4_000
 const buriedPerRun = 200
-/** Restores begin where the chain had been watched last, and operators see it. */
+/** How often the time up to which the chain was watched is stored. A restore begins there, and operators see it. */
 const timeEveryMs = 300_000
-/** What was sent is looked for each time an eighth of its age has passed. */
+/** A transaction is looked for again each time an eighth of its age has passed. */
 const ageShare = 8
 
-/** A clock that was set back must not stop the watch. */
+/** Time passed since then. If the clock was set back, the look is due. */
 function passed(now: number, at: number): number {
   return at > now ? Number.POSITIVE_INFINITY : now - at
 }
@@ -115,7 +116,7 @@ function isAllDue(now: number, looked: Looked, pending: rows.Pending, { network 
   const { sent, unsettled, idle } = network.lookEveryMs
   const isUnsettled = looked.isDoubtful || pending.isRestoring || (pending.oldestMs ?? 0) >= unsettled
   const usual = isUnsettled ? unsettled : idle
-  // Soon again after a failure, and then as rarely as it has failed for long.
+  // Soon after a first failure, then less and less often, in proportion to how long it has failed.
   const waitMs =
     looked.failsSince === null
       ? usual
@@ -130,7 +131,7 @@ function isSentDue(now: number, looked: Looked, pending: rows.Pending, { network
   return passed(now, looked.forSentAt) >= Math.max(network.lookEveryMs.sent, youngestSentMs / ageShare)
 }
 
-/** Credits what was sent and has landed. Concludes nothing else, and asks nothing that only something else needs. */
+/** Credits recent transactions that have landed. Concludes nothing else, and makes only the calls that this needs. */
 async function lookForSent(ctx: Context, chain: SvmChain, { updateStatus }: Watching): Promise<boolean> {
   const watched = await rows.listWatched(ctx.db, chain.network.caip2, watchedMax, 'uncredited')
   if (watched.length === 0) return false
@@ -142,7 +143,7 @@ async function lookForSent(ctx: Context, chain: SvmChain, { updateStatus }: Watc
   return isDisputed ? false : await credit(ctx, chain, seen, updateStatus)
 }
 
-/** 'unknown' if too few providers say how far the chain is. */
+/** 'unknown' if too few providers report the chain's height. */
 async function lookAtAll(
   ctx: Context,
   chain: SvmChain,
@@ -171,13 +172,13 @@ async function lookAtAll(
   await finalize(ctx, network, seen, updateStatus)
   await orphanOrBury(ctx, chain, seen, views, updateStatus)
   await buryUnsent(ctx, network, heads.finalizedHeight, updateStatus)
-  // Last, so that anyone who reads how far the chain was watched also finds the credits up to there.
+  // Written last, so that anyone who reads this height also finds the credits up to it.
   await writeHead(ctx.db, network, { ...heads, time })
   await rows.retireDrained(ctx.db, network)
   return { isCredited }
 }
 
-/** Whether it would be orphaned or buried, or reported as a contradiction, if a provider really did not know it. */
+/** Whether a provider's silence about this transaction would bury or orphan it, or count as a contradiction. */
 function isTelling(one: rows.Watched | undefined, i: number, views: readonly View[]): boolean {
   if (!one) return false
   if (isMissed(views, i, slotOf(one))) return true
@@ -209,7 +210,7 @@ async function readSeen(
   }))
   const doubts = seen.flatMap(({ hash, status }, i) => {
     const read = found.get(hash)
-    // Of a block that is only confirmed, they may differ for a while.
+    // About a block that is only confirmed, providers may differ for a while.
     const isFinal = status?.commitment === 'finalized'
     return [judged[i] ?? [], read ? { ...read, isDisputed: read.isDisputed && isFinal } : []].flat()
   })
@@ -237,7 +238,7 @@ async function credit(
     if (value === null) {
       ctx.log.error(
         { network: chain.network.id, checkoutId: one.checkoutId, txHash: one.hash },
-        'a node returned a transaction that differs from the one we signed; it is not credited, check the node',
+        'a node returned a transaction that differs from the one we signed, so it is not credited; check the node',
       )
       continue
     }
@@ -301,8 +302,8 @@ async function finalize(
 }
 
 /**
- * Orphans what enough providers have lost, and buries what they say can never land. If any other has the transaction, it
- * is not buried: to ask a payer to sign again costs more than to wait.
+ * Orphans credits of transactions that enough providers have lost, and buries those that enough say can never land. A
+ * transaction that any provider still has is not buried: asking a payer to sign again costs more than waiting.
  */
 async function orphanOrBury(
   ctx: Context,
@@ -344,8 +345,8 @@ async function orphanOrBury(
 }
 
 /**
- * What was not sent lacks our signature: once it is too old, it can never be sent, so no node needs to be queried. A
- * refund's row says why it was not sent, if something stood in its way.
+ * Buries transactions that were never sent and are too old. They lack our signature, so they can never be sent, and no
+ * node needs to be asked. If something kept a refund from being sent, its row says so.
  */
 async function buryUnsent(
   ctx: Context,
