@@ -39,7 +39,7 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
   ],
   [
     'an import from another room on the same floor',
-    'payments/waits.ts',
+    'payments/looks.ts',
     "import type { Store } from '../stores/store.ts'",
     /same floor or above/,
   ],

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { openBatcher } from '../database/batch.ts'
 import type { Database } from '../database/db.ts'
+import { openWaiters } from '../database/waiters.ts'
 import type { CheckoutId } from '../ids.ts'
 import { type CreditRow, creditFromJson, creditJson, type RawCredit } from '../payments/credits/credit.ts'
 import type { Payment } from '../payments/payload.ts'
@@ -156,4 +157,51 @@ export async function readPayViews(
       },
     }
   return views
+}
+
+const pollMs = 500
+
+/** Waits for checkouts to change. */
+export type Outcomes = {
+  /** Resolves when the checkout's version differs from this one, or after the timeout. */
+  waitForChange(checkoutId: string, version: number, timeoutMs: number): Promise<void>
+  close(): void
+}
+
+export function openOutcomes(ctx: Context): Outcomes {
+  const waiters = openWaiters<{ readonly checkoutId: string; readonly version: number }, true>(
+    ctx.db.wakeUps,
+    {
+      channel: 'outcomes',
+      everyMs: pollMs,
+      now: ctx.now,
+      async find(waiting) {
+        const changed = await findChanged(ctx.db, waiting)
+        return waiting.map((_, place) => changed.has(place) || null)
+      },
+      onError: (error) =>
+        ctx.log.warn({ err: error }, 'could not read which checkouts changed; trying again within 500 ms'),
+    },
+  )
+  return {
+    async waitForChange(checkoutId, version, timeoutMs) {
+      await waiters.wait({ checkoutId, version }, timeoutMs)
+    },
+    close: waiters.close,
+  }
+}
+
+/** Returns the positions of the checkouts whose version has changed. */
+async function findChanged(
+  db: Database,
+  waiting: readonly { readonly checkoutId: string; readonly version: number }[],
+): Promise<Set<number>> {
+  const rows = await db.query<{ place: number }>(
+    `select i.place::integer - 1 as place
+     from unnest($1::text[], $2::integer[]) with ordinality as i (id, version, place)
+     cross join lateral (select c.version from checkouts c where c.id = i.id offset 0) c
+     where c.version <> i.version`,
+    [waiting.map(({ checkoutId }) => checkoutId), waiting.map(({ version }) => version)],
+  )
+  return new Set(rows.map(({ place }) => place))
 }

@@ -252,21 +252,6 @@ export async function readSentUnits(
   return new Map(rows.map(({ asset, payer, units }) => [`${asset} ${payer}`, BigInt(units)]))
 }
 
-/** Returns the positions of the checkouts whose version has changed. In this module a checkout is only an id. */
-export async function findChanged(
-  db: Database,
-  waiting: readonly { readonly checkoutId: string; readonly version: number }[],
-): Promise<Set<number>> {
-  const rows = await db.query<{ place: number }>(
-    `select i.place::integer - 1 as place
-     from unnest($1::text[], $2::integer[]) with ordinality as i (id, version, place)
-     cross join lateral (select c.version from checkouts c where c.id = i.id offset 0) c
-     where c.version <> i.version`,
-    [waiting.map(({ checkoutId }) => checkoutId), waiting.map(({ version }) => version)],
-  )
-  return new Set(rows.map(({ place }) => place))
-}
-
 /** Rejects the unsent claims of checkouts that were paid in another way. */
 export async function rejectUnsent(tx: Transaction, checkoutIds: readonly string[]): Promise<void> {
   if (checkoutIds.length === 0) return

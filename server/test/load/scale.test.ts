@@ -7,16 +7,16 @@ import pg from 'pg'
 import { blockAt, fill } from '../../../bench/fill.ts'
 import { filled } from '../../../bench/fill-functions.ts'
 import { cancelCheckout } from '../../src/checkouts/cancel.ts'
-import { expireCheckouts } from '../../src/checkouts/expire.ts'
-import { readPayViews } from '../../src/checkouts/pay-view.ts'
-import { listPayments } from '../../src/checkouts/payments/list.ts'
-import { listCheckouts, readCheckout } from '../../src/checkouts/read.ts'
 import {
   checkoutExists,
   deleteOldAnswers,
   insertCheckouts,
   readStoredAnswer,
-} from '../../src/checkouts/rows.ts'
+} from '../../src/checkouts/create.ts'
+import { expireCheckouts } from '../../src/checkouts/expire.ts'
+import { readPayViews } from '../../src/checkouts/pay-view.ts'
+import { listPayments } from '../../src/checkouts/payments/list.ts'
+import { listCheckouts, readCheckout } from '../../src/checkouts/read.ts'
 import { listProcessing } from '../../src/checkouts/update-status.ts'
 import { findChangedPages, readView } from '../../src/checkouts/view.ts'
 import { readConfig } from '../../src/config/read.ts'

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toStored } from '../../chains/families.ts'
-import { type PayEngine, preparePayment } from '../../checkouts/pay.ts'
-import { closedProblem, restoringProblem } from '../../checkouts/refusals.ts'
+import { closedProblem, type PayEngine, preparePayment, restoringProblem } from '../../checkouts/pay.ts'
 import { type CheckoutView, isPayable, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { type Rails, toTerms } from '../../payments/rail.ts'

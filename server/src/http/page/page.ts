@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { restoringProblem } from '../../checkouts/refusals.ts'
+import { restoringProblem } from '../../checkouts/pay.ts'
 import { awaitsTransfer, isPayable, payableOn, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { noteLook } from '../../payments/looks.ts'

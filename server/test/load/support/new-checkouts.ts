@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { NewCheckout } from '../../../src/checkouts/rows.ts'
+import type { NewCheckout } from '../../../src/checkouts/create.ts'
 import { newId, type StoreId } from '../../../src/ids.ts'
 
 /** Checkouts as `create` writes them for the stores' keys, of stores drawn by lot out of those that `fill` made. */
