@@ -127,9 +127,8 @@ export const catalog: readonly Planted[] = [
   {
     name: 'no-parent-check',
     about: 'The follower does not check that the chain still has the block that it read last.',
-    isSlow: true,
-    file: `${payments}/crash/reorgs.test.ts`,
-    test: 'reorganisations of 1 to',
+    file: `${tests}/chains/evm/follower.test.ts`,
+    test: 'what takes blocks away or makes them final comes with the id of the chain it is from',
   },
   {
     name: 'orphans-stay-credited',

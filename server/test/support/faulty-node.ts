@@ -109,7 +109,10 @@ export async function openFaultyNode(target: string) {
       response.setHeader('content-type', 'application/json')
       response.end(JSON.stringify(Array.isArray(asked) ? replies : replies[0]))
     }
-    for (const { method } of calls) node.asked.set(method, (node.asked.get(method) ?? 0) + 1)
+    for (const { method, params } of calls) {
+      const name = typeof params[1] === 'object' ? `${method} in a block` : method
+      node.asked.set(name, (node.asked.get(name) ?? 0) + 1)
+    }
     const fault = node.choose(calls)
     if (fault) node.committed.set(fault, (node.committed.get(fault) ?? 0) + 1)
     const fail = () => calls.map(({ id }) => toError(id))

@@ -256,8 +256,7 @@ describe('on a live network, two nodes must confirm that something did not happe
     await until('the payment is mined', () => chain.isNonceUsed(from, nonce))
     await jumpPast(chain, readHeader(header))
     await chain.pass(chain.network.negativeSeconds)
-    await untilAskedAgain(liar, mute)
-    assert.equal((await deployment.read(id)).status, 'PROCESSING')
+    await assertKeptOpen(deployment, id, 'eth_call in a block', liar, mute)
     assert(deployment.answers.slice(asked).every(({ status }) => status === 202))
     for (const node of nodes) node.lie = (_, result) => result
     await chain.mine()
@@ -280,12 +279,10 @@ describe('on a live network, two nodes must confirm that something did not happe
     await jumpPast(chain, readHeader(header))
     await chain.pass(chain.network.negativeSeconds)
     await resume(chain)
-    await untilAskedAgain(first)
-    assert.equal((await deployment.read(id)).status, 'PROCESSING')
+    await assertKeptOpen(deployment, id, 'eth_call', first)
     second.choose = () => null
     second.lie = (call, result) => sayEach(call, result, 1n)
-    await untilAskedAgain(first, second)
-    assert.equal((await deployment.read(id)).status, 'PROCESSING')
+    await assertKeptOpen(deployment, id, 'eth_call in a block', first, second)
     second.lie = (_, result) => result
     const { status, body } = await paying
     assert.equal(status, 402)
@@ -317,10 +314,22 @@ function sayEach({ method, params }: Call, result: unknown, state: bigint): unkn
   })
 }
 
-/** Waits until these nodes have been queried about dead payments several more times. */
-async function untilAskedAgain(...nodes: readonly FaultyNode[]): Promise<void> {
-  const before = nodes.map(({ asked }) => asked.get('eth_call') ?? 0)
-  await until('the nodes were queried again', async () =>
-    nodes.every(({ asked }, i) => (asked.get('eth_call') ?? 0) >= (before[i] ?? 0) + 4),
-  )
+/**
+ * Asserts that the payment is still open after these nodes have been queried several more times. One that was given up
+ * is not asked about again.
+ */
+async function assertKeptOpen(
+  deployment: Deployment,
+  id: string,
+  about: 'eth_call' | 'eth_call in a block',
+  ...nodes: readonly FaultyNode[]
+): Promise<void> {
+  const count = ({ asked }: FaultyNode) => asked.get(about) ?? 0
+  const before = nodes.map(count)
+  let status = ''
+  await until('the nodes were queried again', async () => {
+    ;({ status } = await deployment.read(id))
+    return status !== 'PROCESSING' || nodes.every((node, i) => count(node) >= (before[i] ?? 0) + 4)
+  })
+  assert.equal(status, 'PROCESSING')
 }
