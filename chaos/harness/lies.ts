@@ -14,11 +14,18 @@ export type Episode = {
   readonly recoveredMs: number | null
 }
 
+/** A time in which providers lied, or one in which none did. */
+export type Phase = { readonly isQuiet: boolean; readonly begunAt: number; readonly endedAt: number }
+
 const kinds = Object.keys(lies) as (keyof typeof lies)[]
 const episodesPerRound = 30
-/** After each round nobody lies for this long: with the payments of that time, those during lies are compared. */
-const quietMs = 10_000
-/** The share of lies and of quiet times in which a process is killed. */
+/**
+ * After each round nobody lies for this long, and processes are killed as often as before: with the payments that begin
+ * in that time, those that begin during lies are compared. Those that begin right after a lie are left out, and those
+ * that begin so late that the next lie may delay them.
+ */
+const quietMs = { all: 26_000, first: 5_000, last: 13_000 }
+/** The share of lies, and of turns of a quiet time, in which a process is killed. */
 const killShare = 0.3
 /** The share of lies of one of two providers during which the other is silent. */
 const aloneShare = 0.25
@@ -38,8 +45,11 @@ export async function tellLies(
 ): Promise<void> {
   const { nodes, episodes } = stand
   const mayDisturb = () => (random.isLucky(killShare) ? disturb() : null)
+  /** As long as a lie lasts. */
+  const takeTurn = () => Promise.all([wait(random.between(600, 1_500)), mayDisturb()])
   // Not before everything has started: what is measured is lies, not starts.
   await untilPaid(stand.load, 0)
+  const lyingAt = Date.now()
   for (let told = 0; told < episodesPerRound && !isOver(); told++) {
     const kind = random.pick(kinds)
     const falsehoods = nodes.falsehoods
@@ -49,7 +59,7 @@ export async function tellLies(
     // Of more than two, others would still be enough, and payments are expected to get through.
     if (nodes.providers.length === 2 && random.isLucky(aloneShare))
       for (const other of nodes.providers) if (other !== liar) nodes.silent.add(other)
-    await Promise.all([wait(random.between(600, 1_500)), mayDisturb()])
+    await takeTurn()
     nodes.liars.clear()
     if (nodes.silent.size > 0) tally.count('lies of the only provider that answered')
     nodes.silent.clear()
@@ -62,7 +72,13 @@ export async function tellLies(
     }
     await wait(random.between(0, 500))
   }
-  if (!isOver()) await Promise.all([wait(quietMs), mayDisturb()])
+  const quietAt = Date.now()
+  stand.phases.push({ isQuiet: false, begunAt: lyingAt, endedAt: quietAt })
+  while (!isOver() && Date.now() < quietAt + quietMs.all) {
+    await takeTurn()
+    await wait(random.between(0, 500))
+  }
+  stand.phases.push({ isQuiet: true, begunAt: quietAt, endedAt: Date.now() })
 }
 
 /** Waits for a payment that was begun since then. Returns how long after then it was completed. */
@@ -76,19 +92,23 @@ async function untilPaid(load: Load, since: number): Promise<number> {
   return recoveryMsMax
 }
 
-/** The 99th percentile of how long payments took, for those that a lie overlapped and for those that none did. */
+/** The 99th percentile of how long payments took that began during lies, and of those that began without. */
 export function compareTimes({
   load,
-  episodes,
-}: Stand): Record<'lied' | 'quiet', { count: number; p99Ms: number }> {
-  const isLied = ({ begunAt, endedAt }: Load['paid'][number]) =>
-    episodes.some((lie) => begunAt < lie.endedAt && endedAt > lie.begunAt)
+  phases,
+}: Pick<Stand, 'load' | 'phases'>): Record<'lied' | 'quiet', { count: number; p99Ms: number }> {
+  const begins = (isQuiet: boolean, from: number, before: number) =>
+    load.paid.filter((paid) =>
+      phases.some(
+        (phase) =>
+          phase.isQuiet === isQuiet &&
+          paid.begunAt >= phase.begunAt + from &&
+          paid.begunAt < phase.endedAt - before,
+      ),
+    )
   const measure = (paid: Load['paid']) => {
     const times = paid.map(({ begunAt, endedAt }) => endedAt - begunAt).toSorted((a, b) => a - b)
     return { count: times.length, p99Ms: times[Math.ceil(times.length * 0.99) - 1] ?? 0 }
   }
-  return {
-    lied: measure(load.paid.filter(isLied)),
-    quiet: measure(load.paid.filter((paid) => !isLied(paid))),
-  }
+  return { lied: measure(begins(false, 0, 0)), quiet: measure(begins(true, quietMs.first, quietMs.last)) }
 }

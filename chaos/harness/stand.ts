@@ -18,7 +18,7 @@ import { openDatabaseProxy } from '../database/proxy.ts'
 import { buy, type Load } from './buyers.ts'
 import { type ChaosChain, openChain, places, settlerKey } from './chain.ts'
 import { openFleet, openProgram, type Program } from './fleet.ts'
-import type { Episode } from './lies.ts'
+import type { Episode, Phase } from './lies.ts'
 import { openNodeProxy } from './node-proxy.ts'
 import { copyFromChain, decide, transferPlainly } from './others.ts'
 import type { Random } from './random.ts'
@@ -204,6 +204,7 @@ export async function openStand(
     const load: Load = { stores, ports, prices, readReserved, chain, begunAt, counts, ...people, ...course }
     const restores: Restore[] = []
     const episodes: Episode[] = []
+    const phases: Phase[] = []
     const busy = [
       ...keys.map((key, i) => buy(load, `order-${i}`, key, random.fork(`buyer ${i}`))),
       ...stores.map((store, i) => refund(load, store, random.fork(`refunds ${i}`))),
@@ -232,6 +233,7 @@ export async function openStand(
       ),
       /** The lies told so far. */
       episodes,
+      phases,
       /** Only crash points with matching names are armed. */
       points: options.points,
       /** How often each crash point was armed, including those that earlier runs reached. */
