@@ -47,7 +47,9 @@ export const catalog: readonly Planted[] = [
   {
     name: 'terms-while-processing',
     about: 'A client that requests the checkout during a payment is asked to sign another one.',
-    chaos: ['--plan', 'chain', '--seconds', '15', '--buyers', '20', '--seed', '7'],
+    // Clients that ask in the wrong moment are rare: on a busy machine 15 seconds had none.
+    isSlow: true,
+    chaos: ['--plan', 'chain', '--seconds', '30', '--buyers', '20', '--seed', '7'],
     invariant: 'I9',
   },
   {
