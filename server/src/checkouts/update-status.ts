@@ -12,8 +12,13 @@ import {
   toCreditRow,
   toPayment,
 } from '../payments/credits/credit.ts'
-import { isFinalByAnnouncement, safeSentence } from '../payments/credits/finality.ts'
-import { type Announcement, writeAnnouncements, writeDispositions } from '../payments/credits/rows.ts'
+import {
+  type Announcement,
+  isFinalByAnnouncement,
+  safeSentence,
+  writeAnnouncements,
+  writeDispositions,
+} from '../payments/credits/rows.ts'
 import { authorizationOf, rejectUnsent } from '../payments/rows.ts'
 import { readReturned } from '../refunds/create.ts'
 import { type Checkout, type Credit, evaluate, isUnpaid, toStoreWire } from './checkout.ts'

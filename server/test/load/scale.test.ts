@@ -29,10 +29,14 @@ import { readEvents } from '../../src/events/read.ts'
 import type { CheckoutId, StoreId } from '../../src/ids.ts'
 import { openLog } from '../../src/log.ts'
 import { openMetrics } from '../../src/metrics.ts'
-import { advanceCredits, findReach } from '../../src/payments/credits/finality.ts'
-import { listOrphanedTransfers, listUnannounced } from '../../src/payments/credits/rows.ts'
-import { adoptUnmatched } from '../../src/payments/evm/credit-blocks.ts'
-import { forgetSpentAbove, listPerhapsDead } from '../../src/payments/evm/rows.ts'
+import {
+  advanceCredits,
+  findReach,
+  listOrphanedTransfers,
+  listUnannounced,
+} from '../../src/payments/credits/rows.ts'
+import { listPerhapsDead } from '../../src/payments/evm/bury-dead.ts'
+import { adoptUnmatched, forgetSpentAbove } from '../../src/payments/evm/credit-blocks.ts'
 import { listClaimed, readInFlight, readSentUnits } from '../../src/payments/rows.ts'
 import { claimByAmount } from '../../src/payments/transfers/match.ts'
 import { listPasted } from '../../src/payments/transfers/paste.ts'

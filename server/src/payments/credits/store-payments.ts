@@ -2,7 +2,7 @@ import type { Disposition } from '@farthing/sdk'
 import type { Database, Transaction } from '../../database/db.ts'
 import { type CheckoutId, isId, type StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
-import { hintsFor, networksOf, rightOf } from './owners.ts'
+import { hintsFor, networksOf, rightOf } from './rows.ts'
 
 /** SQL for a store's payments: one, the list, and the undecided ones. $1 is always the store. */
 

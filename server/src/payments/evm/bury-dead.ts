@@ -10,16 +10,16 @@ import {
   readStoredRange,
 } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
+import type { Database } from '../../database/db.ts'
 import { toSafeNumber } from '../../safe-number.ts'
 import { bury } from '../end.ts'
 import { maxTimeoutSeconds, type UpdateStatus } from '../rail.ts'
 import { finishReconciling } from '../reconcile.ts'
-import type { Authorized } from '../rows.ts'
+import { type AuthorizationRow, type Authorized, isUncreditedHere, toAuthorized } from '../rows.ts'
 import { keyText } from './choose.ts'
 import { openListener } from './credit-blocks.ts'
 import { lookAtEach } from './look-up.ts'
 import { readForgottenWindows } from './refund.ts'
-import { listPerhapsDead, listRefundsPerhapsDead, listResolvedWithOrphanedCredit } from './rows.ts'
 
 const buriedPerRun = 200
 /**
@@ -56,8 +56,8 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   const limit = buriedPerRun + waiting.size
   const listed = [
     ...(await listPerhapsDead(ctx.db, network, deep, limit)),
-    ...(await listResolvedWithOrphanedCredit(ctx.db, network, deep, limit)),
-    ...(await listRefundsPerhapsDead(ctx.db, network, deep, limit)),
+    ...(await listPerhapsDead(ctx.db, network, deep, limit, 'resolved')),
+    ...(await listPerhapsDead(ctx.db, network, deep, limit, 'refunds')),
   ]
   const candidates = listed.filter(({ transfer }) => !waiting.has(keyText(transfer)))
   if (candidates.length === 0) return 0
@@ -76,7 +76,7 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
     authorization.validBefore <= seconds &&
     (refundId === null || !forgotten || deep.time > forgotten(isContract))
   const dead: Dead[] = []
-  const spent: Candidate[] = []
+  const spent: PerhapsDead[] = []
   for (const [i, candidate] of candidates.entries()) {
     const { spentReason } = candidate
     const isUsed = states[i]
@@ -86,7 +86,7 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
     else if (isUsed === true) spent.push(candidate)
   }
   let buried = dead.length === 0 ? 0 : await bury(ctx, network, dead, updateStatus)
-  const isInTurn = ({ transfer }: Candidate) => turn.has(keyText(transfer))
+  const isInTurn = ({ transfer }: PerhapsDead) => turn.has(keyText(transfer))
   const searched = [...spent.filter(isInTurn), ...spent.filter((one) => !isInTurn(one))]
     .filter(({ transfer }) => transfer.authorization.validBefore <= safeSeconds)
     .slice(0, searchesPerRun)
@@ -107,7 +107,7 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
 
 type Dead = Parameters<typeof bury>[2][number]
 
-function toDead({ transfer: { asset, authorization } }: Candidate, reason: string): Dead {
+function toDead({ transfer: { asset, authorization } }: PerhapsDead, reason: string): Dead {
   const { from: payer, nonce, validBefore } = authorization
   return { asset, payer, nonce, validBefore: validBefore.toString(), reason }
 }
@@ -120,8 +120,6 @@ const searchedSeconds = maxTimeoutSeconds + 120
  */
 const earlierSeconds = 120
 
-type Candidate = Awaited<ReturnType<typeof listRefundsPerhapsDead>>[number]
-
 /**
  * The blocks in which a nonce was used while it could have paid, according to any node: if one node hides a payment,
  * two reads through it miss it twice. Null if too few nodes answered to rule out such a block, or if some of those
@@ -130,7 +128,7 @@ type Candidate = Awaited<ReturnType<typeof listRefundsPerhapsDead>>[number]
 async function findUses(
   ctx: Context,
   chain: Chain,
-  { transfer, refundId, claimedAt }: Candidate,
+  { transfer, refundId, claimedAt }: PerhapsDead,
 ): Promise<BlockPlace[] | null> {
   const { asset, authorization } = transfer
   const { from, nonce, validBefore } = authorization
@@ -150,4 +148,67 @@ async function readSafeSeconds(ctx: Context, network: string): Promise<bigint> {
   const follower = await readFollower(ctx.db, network)
   const [safe] = await readStoredBlocks(ctx.db, network, follower?.safeNumber ?? 0, 1)
   return BigInt(Math.floor((safe?.time.getTime() ?? 0) / 1_000))
+}
+
+type PerhapsDead = Authorized & {
+  readonly spentReason: string | null
+  /** When it was claimed, or first handed out to be signed. Its nonce was not used before that. */
+  readonly claimedAt: Date
+}
+
+const isOver = '(a.valid_before <= $2 or a.spent_block_number <= $3)'
+
+/** SQL: each list has a limit of its own, so that none waits behind another. $1 is the network, $4 the limit. */
+const lists = {
+  /**
+   * Unresolved authorizations that can't land any more by the time of this block, or whose nonce was spent by then. A
+   * nonce that moved money which does not match the claim (another amount, say) does not settle the claim.
+   */
+  payments: `select a.* from authorizations a
+     where a.network = $1 and a.state in ('claimed', 'sent') and a.refund_id is null and ${isUncreditedHere}
+       and ${isOver}
+     order by a.valid_before limit $4`,
+  /**
+   * The same for refunds, signed or only handed out to be signed: we can't know whether a signature exists. They have
+   * their own limit, so that no payment waits behind them.
+   */
+  refunds: `select * from (
+       select a.* from authorizations a where a.network = $1 and a.state = 'prepared'
+         and ${isOver} and ${isUncreditedHere}
+       union all
+       select a.* from authorizations a where a.network = $1 and a.state in ('claimed', 'sent') and not a.is_credited
+         and a.refund_id is not null and ${isOver} and ${isUncreditedHere}
+     ) a order by a.valid_before limit $4`,
+  /**
+   * The same for authorizations that we had given up, that landed anyway, and whose credit a reorganisation then removed.
+   * Anybody who landed one may do so again, and until that is impossible its checkout waits. They are searched by
+   * checkout, because few checkouts are PROCESSING.
+   */
+  resolved: `select a.* from checkouts c
+     join authorizations a on a.checkout_id = c.id and a.network = $1 and a.state in ('rejected', 'dead')
+     where c.status = 'PROCESSING' and ${isUncreditedHere}
+       and exists (select 1 from credits k where k.network = a.network and k.asset = a.asset and k.payer = a.payer
+         and k.nonce = a.nonce and k.checkout_id = c.id and k.disposition = 'exact' and k.orphaned_at is not null
+         and k.reversed_at is null offset 0)
+       and ${isOver}
+     order by a.valid_before limit $4`,
+} as const
+
+export async function listPerhapsDead(
+  db: Database,
+  network: string,
+  at: { time: Date; number: number },
+  limit: number,
+  of: keyof typeof lists = 'payments',
+): Promise<PerhapsDead[]> {
+  const seconds = Math.floor(at.time.getTime() / 1_000)
+  const rows = await db.query<AuthorizationRow & { spent_reason: string | null; claimed_at: Date }>(
+    lists[of],
+    [network, seconds, at.number, limit],
+  )
+  return rows.map((row) => ({
+    ...toAuthorized(row),
+    spentReason: row.spent_reason,
+    claimedAt: row.claimed_at,
+  }))
 }

@@ -9,14 +9,14 @@ import { checkTransfers, contractGas, type Simulated, simulateSend } from '../..
 import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
+import type { Database } from '../../database/db.ts'
 import { markerOf } from '../../ids.ts'
 import { toSafeNumber } from '../../safe-number.ts'
 import { type Refused, reject } from '../end.ts'
 import { noteWaiting } from '../hand-outs.ts'
 import type { UpdateStatus } from '../rail.ts'
-import { type Authorized, noteContracts } from '../rows.ts'
+import { type Authorized, isUncredited, noteContracts } from '../rows.ts'
 import type { Sendable } from '../settlers/rows.ts'
-import { readPayers } from './rows.ts'
 import { reasonOf } from './verify.ts'
 
 /** An authorization to send, and the amount that its payer had in flight when it was simulated. */
@@ -67,7 +67,7 @@ export async function choose(
 ): Promise<readonly Chosen[]> {
   if (sendable.length === 0) return []
   const { network } = lane.chain
-  const payers = await readPayers(ctx.db, network.caip2, sendable.map(keyOf), settledMax)
+  const payers = await readPayers(ctx.db, network.caip2, sendable.map(keyOf))
   crashPoint(ctx, 'simulate-before')
   const [verdicts, coded] = await Promise.all([simulate(lane, sendable, sendOf), findCoded(lane, sendable)])
   const rest = sendable.filter((authorized) => !coded.has(authorized))
@@ -252,5 +252,49 @@ function aloneCalldata({ transfer, checkoutId }: Authorized) {
     transfer.authorization,
     transfer.signature,
     checkoutId ? markerOf(checkoutId) : '0x',
+  )
+}
+
+/** What is known of a payer when its next payments are chosen. */
+type PayerState = {
+  /** The amount in flight. The balance must cover it in addition to anything sent next. */
+  readonly unsettled: bigint
+  /** How many payments are in flight. */
+  readonly unsettledCount: number
+  /** How many payments it has settled since its last one that was mined without effect, counted up to a limit. */
+  readonly settledCount: number
+}
+
+/** The states of payers, by asset and payer. */
+async function readPayers(
+  db: Database,
+  network: string,
+  keys: readonly { readonly asset: string; readonly payer: string }[],
+): Promise<Map<string, PayerState>> {
+  const rows = await db.query<{
+    asset: string
+    payer: string
+    units: string
+    unsettled: number
+    settled: number
+  }>(
+    `select i.asset, i.payer, coalesce(s.units, 0) as units, s.unsettled, t.settled
+     from (select distinct asset, payer from unnest($2::text[], $3::text[]) as k (asset, payer)) i
+     cross join lateral (
+       select sum(a.amount) as units, count(*)::integer as unsettled from authorizations a
+       where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.state = 'sent' and ${isUncredited}) s
+     cross join lateral (
+       select count(*)::integer as settled from (select 1 from authorizations a
+         where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.is_credited
+           and a.claimed_at > coalesce((select max(f.failed_at) from authorizations f
+             where f.network = $1 and f.payer = i.payer and f.failed_at is not null), '-infinity')
+         limit $4) recent) t`,
+    [network, keys.map(({ asset }) => asset), keys.map(({ payer }) => payer), settledMax],
+  )
+  return new Map(
+    rows.map((row) => [
+      `${row.asset} ${row.payer}`,
+      { unsettled: BigInt(row.units), unsettledCount: row.unsettled, settledCount: row.settled },
+    ]),
   )
 }

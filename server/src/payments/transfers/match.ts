@@ -1,6 +1,5 @@
 import type { Transaction } from '../../database/db.ts'
-import { mayMatchAt, modeOf } from '../credits/owners.ts'
-import type { SeenPlain } from '../credits/rows.ts'
+import { mayMatchAt, modeOf, type SeenPlain } from '../credits/rows.ts'
 
 /** A plain transfer that concerns us: of a reserved amount, or at least to one of our wallets. */
 export type Match = {

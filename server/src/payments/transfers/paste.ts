@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Hex } from '../../chains/hex.ts'
 import type { Context } from '../../context.ts'
 import type { Database, Transaction } from '../../database/db.ts'
-import { ownersOf } from '../credits/owners.ts'
+import { ownersOf } from '../credits/rows.ts'
 import type { Rails } from '../rail.ts'
 
 export const pasteLimits = {

@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts'
 import type { Database } from '../../database/db.ts'
-import { mayMatchAt, modeOf } from '../credits/owners.ts'
+import { mayMatchAt, modeOf } from '../credits/rows.ts'
 import type { Rail, Wanted } from '../rail.ts'
 
 /**

@@ -1,7 +1,7 @@
 /** Wallets that nobody has proven may be somebody else's, and busy: they must not decide how much a follower has to do. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findConcerns, findMatches } from '../../../src/payments/evm/rows.ts'
+import { findConcerns, findMatches } from '../../../src/payments/evm/credit-blocks.ts'
 import { registerWallet, retireWallet } from '../../../src/stores/wallets.ts'
 import { makeStore, openTestApp } from '../../support/app.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'

@@ -1,7 +1,7 @@
 /** Blocks become safe and final in steps. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { advanceCredits, findReach } from '../../../src/payments/credits/finality.ts'
+import { advanceCredits, findReach } from '../../../src/payments/credits/rows.ts'
 import { freshDatabase } from '../../support/database.ts'
 
 const network = 'eip155:31337'
