@@ -5,7 +5,7 @@ export type Agreement<Fact> = {
   readonly fact: Fact | null
   /** Those that report something else. */
   readonly odd: readonly string[]
-  /** They report different things, and neither side is believed. */
+  /** Providers report different things, and neither side is believed. */
   readonly isDisputed: boolean
 }
 
@@ -29,21 +29,21 @@ export function agree<Fact>(
   return { fact: null, odd: isDisputed ? said.map(({ provider }) => provider) : [], isDisputed }
 }
 
-/** Whether so many of the providers that answered decide: they are enough, and no other group can be as large. */
+/** Whether this many of the providers that answered decide: they are enough, and no other group can be as large. */
 export function isMost(count: number, answered: number, witnessesMin: number): boolean {
   return count >= witnessesMin && count * 2 > answered
 }
 
 /**
- * The highest of the values that providers have reached, as far as those decide who answered; null if too few did. With
- * 2 of 4, two that lie could be as many as two that do not.
+ * The highest value that enough of the answering providers have reached; null if too few answered. Two of four are not
+ * enough, because the other two could be the honest ones.
  */
 export function reachedBy(values: readonly number[], witnessesMin: number): number | null {
   const needed = Math.max(witnessesMin, Math.floor(values.length / 2) + 1)
   return values.toSorted((a, b) => b - a)[needed - 1] ?? null
 }
 
-/** How many providers must say the same before the others need not be waited for: enough, and most of all there are. */
+/** How many providers must say the same before we stop waiting for the others: enough, and more than half of all. */
 export function enoughOf(providers: readonly string[], witnessesMin: number): number {
   return Math.max(witnessesMin, Math.floor(providers.length / 2) + 1)
 }

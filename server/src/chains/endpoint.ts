@@ -38,7 +38,8 @@ const callsPerRequest = 10
  */
 const learnedMs = 3_600_000
 /**
- * The same, after a refusal that does not mention the size, such as an internal error: it may have had another reason.
+ * The same after a refusal that doesn't mention the size, such as an internal error, because it may have another
+ * reason.
  */
 const passingMs = 60_000
 const sizeWords = /batch|range|blocks|limit|large|exceed|too many|at most|maximum|413/i

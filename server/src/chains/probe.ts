@@ -1,7 +1,9 @@
 import type { Node } from '../config/parse.ts'
 import { type NodeLimits, type ProviderAnswer, type Rpc, type RpcCall, RpcUnavailableError } from './rpc.ts'
 
-/** What one node can do, tried out by asking it alone, and what of that keeps payments from completing. */
+/**
+ * The abilities of one node, tried by asking it alone, and those missing abilities that keep payments from completing.
+ */
 export type Probed = {
   readonly provider: string
   /** Tells the nodes of one provider apart, and contains no key. */
@@ -10,18 +12,18 @@ export type Probed = {
   readonly troubles: readonly Trouble[]
 }
 
-/** What is wrong with a node, and what another one must be able to do in its place. */
+/** What is wrong with a node, and what its replacement must be able to do. */
 export type Trouble = { readonly says: string; readonly wanted: string }
 
-/** What a node can do, in the order in which it is told, and what it cannot. */
+/** What a node can do, in the order of the report, and what it can't. */
 export type Ability = { readonly facts: readonly string[]; readonly troubles: readonly Trouble[] }
 
 type Probing<Chain> = {
   readonly nodes: readonly Node[]
   readonly open: (node: Node) => Chain
-  /** One of every call that is made often, and no more than fit into one request. */
+  /** One call of each frequent kind, and no more than fit into one request. */
   readonly usual: readonly RpcCall[]
-  /** Looks for what a node of this family must be able to do, once it is known how many calls it takes. */
+  /** Finds out what a node of this family can do, once it is known how many calls it accepts. */
   readonly examine: (chain: Chain, told: ProviderAnswer) => Promise<Ability>
 }
 
@@ -53,8 +55,8 @@ export async function probeNodes<Chain extends { readonly rpc: Rpc }>({
 }
 
 /**
- * Asks everything in one request. If that is refused, each method is asked twice in one request first: one that must be
- * alone would otherwise make all others look the same.
+ * Asks everything in one request. If that is refused, each method is first asked twice in one request: otherwise one
+ * method that must be alone would make all others look the same.
  */
 async function askTogether<Chain extends { readonly rpc: Rpc }>(
   open: () => Chain,
@@ -69,17 +71,17 @@ async function askTogether<Chain extends { readonly rpc: Rpc }>(
   return { chain: again, told: await askOnly(again.rpc, usual) }
 }
 
-/** The answer of the only provider there is. */
+/** The answer of the only provider. */
 export async function askOnly(rpc: Rpc, calls: readonly RpcCall[]): Promise<ProviderAnswer> {
   const [answer] = await rpc.askAll(calls, undefined, true)
   if (!answer) throw new RpcUnavailableError('The node did not answer.')
   return answer
 }
 
-/** More methods than this with the same limit are not named: it is one of the node, not of the methods. */
+/** If more methods than this have the same limit, they are not named: it is the node's limit. */
 const namedMax = 3
 
-/** For operators: what was refused beyond it. */
+/** For operators: what the node refused beyond this. */
 export function describeLimits({ calls, blocksMax, perSecond }: NodeLimits): string {
   const byCount = [...Map.groupBy(Object.entries(calls), ([, count]) => count)].toSorted(([a], [b]) => b - a)
   const requests = byCount.map(([count, methods]) => {

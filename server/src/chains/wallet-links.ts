@@ -1,6 +1,6 @@
 import type { Network } from '../networks.ts'
 
-/** What a browser wallet needs to know about a network. `rpcUrl` is public. */
+/** The network's data for a browser wallet. `rpcUrl` is public. */
 export function describeForWallets(network: Network, rpcUrl: string | null) {
   if (network.family === 'SOLANA') return { family: network.family, chain: network.walletStandardChain }
   const { family, caip2, name, nativeCurrency, explorerUrl } = network
@@ -28,6 +28,6 @@ export function paymentLink(
 ): string | null {
   if (network?.family !== 'SOLANA' || transfer.reference === null) return null
   const { payTo, asset, reference } = transfer
-  // Not encoded like a form: spaces must be %20 here.
+  // Not encoded like a form, because spaces must be %20 here.
   return `solana:${payTo}?amount=${amount}&spl-token=${asset}&reference=${reference}&label=${encodeURIComponent(label)}`
 }

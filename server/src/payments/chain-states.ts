@@ -10,26 +10,26 @@ import { openReadiness } from './settlers/readiness.ts'
 /** A chain as an operator sees it. */
 export type ChainState = {
   readonly network: Network
-  /** How far it has been followed; null if it has not. */
+  /** How far it has been followed; null if it has not been. */
   readonly follower: Follower | null
-  /** Why payments are refused there; null if they are not. */
+  /** Why payments on it are refused; null if they are accepted. */
   readonly obstacle: string | null
   readonly nodes: readonly NodeState[]
 }
 
-/** How the nodes of one provider did in the last day. */
+/** The answers of one provider's nodes in the last day. */
 export type NodeState = {
-  /** The label of the setting, never a URL: those hold keys. */
+  /** The label in the setting, never a URL, because URLs contain keys. */
   readonly provider: string
   /** Null if no process has recorded anything. */
   readonly record: { readonly answered: number; readonly failed: number } | null
-  /** What it reported that was false, and how often. */
+  /** The false report it made, and how often. */
   readonly fault: { readonly fault: string; readonly faults: string } | null
-  /** What its nodes were found to take, in words; null if they refused nothing. */
+  /** The limits that its nodes have shown, in words; null if they refused nothing. */
   readonly limits: string | null
 }
 
-/** Reads the state of every network that this deployment offers. */
+/** Reads the state of every network of this deployment. */
 export function openChainStates(ctx: Context, rails: Rails): () => Promise<ChainState[]> {
   const { db, config } = ctx
   const readiness = openReadiness(ctx, rails)

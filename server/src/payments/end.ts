@@ -30,13 +30,12 @@ export async function reject(
   ctx.db.wakeUps.send('outcomes')
 }
 
-/** With `validBefore`, it is dead only if nothing that lives longer was handed out for it. */
+/** With `validBefore`, it is dead only if nothing with a longer validity was handed out for it. */
 type Dead = Refused & { readonly validBefore?: string }
 
 /**
- * Buries authorizations of any chain: records that they are dead, which means that they can never pay, and reverses
- * those of their credits that the chain has removed. From then on, their payers may be asked to sign again. Returns the
- * number of checkouts affected.
+ * Buries authorizations of any chain: records that they can never pay, and reverses their credits that the chain has
+ * removed. From then on, their payers may be asked to sign again. Returns the number of checkouts affected.
  */
 export async function bury(
   ctx: Context,
@@ -115,7 +114,7 @@ export async function rejectAuthorizations(
 }
 
 /**
- * Records that authorizations are dead. A refund's signature that was handed out later, with the same nonce and a later
+ * Records that authorizations are dead. One that was handed out again for a refund, with the same nonce and a later
  * `validBefore`, is not.
  */
 export async function buryAuthorizations(
@@ -154,7 +153,8 @@ async function lockCheckoutsOf(
 }
 
 /**
- * Reverses the orphaned credits of authorizations that have died since: the money went back. Returns their checkouts.
+ * Reverses the orphaned credits of authorizations that have died since: the payer has the money again. Returns their
+ * checkouts.
  */
 export async function reverseCredits(
   tx: Transaction,

@@ -10,7 +10,7 @@ const paidBy = `(select a.checkout_id from authorizations a where a.payer = $1 a
   union select k.checkout_id from stores s join credits k on k.store_id = s.id and k.payer = $1 and k.checkout_id is not null
   union select k.checkout_id from credits k where k.sender = $1 and k.checkout_id is not null)`
 const isRefunded = 'exists (select 1 from refunds r where r.checkout_id = p.checkout_id)'
-/** The store may still accept it or give it back. */
+/** The store may still accept or refund it. */
 const isUndecided = `exists (select 1 from credits k where k.checkout_id = p.checkout_id and k.orphaned_at is null
   and k.disposition <> 'exact' and k.accepted_at is null and k.dismissed_at is null)`
 
@@ -23,7 +23,7 @@ export async function listErasable(db: Database, payer: string, limit: number): 
   return rows.map(({ checkout_id }) => checkout_id)
 }
 
-/** What still names a payer. */
+/** Rows that still name a payer. */
 export type Left = {
   /** Checkouts with a refund. */
   readonly refunded: number
@@ -45,9 +45,9 @@ export async function countLeft(db: Database, payer: string): Promise<Left> {
 }
 
 /**
- * How many signatures, payments and refunds of a payer, of these checkouts or of all, can still move money: a signature
- * that has neither paid nor died, a payment that is not final or may return, a refund that has not ended for good.
- * The life of a signature on Solana is counted in blocks, so each is given an hour.
+ * How many signatures, payments and refunds of a payer can still move money, in these checkouts or in all: signatures
+ * that have neither paid nor died, payments that are not final or may return, refunds that have not ended for good. The
+ * life of a signature on Solana is counted in blocks, so each is given an hour.
  */
 export async function countMoving(
   db: Reader,
@@ -77,14 +77,14 @@ export async function countMoving(
 const erasedNonce = (of: string) =>
   `'0x' || encode(sha256(convert_to(${of}.checkout_id || ${of}.nonce, 'UTF8')), 'hex')`
 
-/** A payment, and the times between which it was announced as money without a checkout. */
+/** A payment, and the period in which it was announced as money without a checkout. */
 export type ErasedPayment = { readonly id: string; readonly seenAt: Date; readonly acceptedAt: Date | null }
 
 /**
- * Erases a payer from the payments of these checkouts, which the caller has locked. First keeps a hash that
- * identifies each payment on the chain, so that it is never counted again and its signature is never accepted again.
+ * Erases a payer from the payments of these checkouts, which the caller has locked. First keeps a hash that identifies
+ * each payment on the chain, so that it is never counted again and its signature is never accepted again.
  *
- * All erased payers share one address. Where the payer identifies a row, the nonce or the position changes too:
+ * All erased payers share one address. Where the payer is part of a row's key, the nonce or the position changes too:
  * otherwise two buyers of the same thing, paid in one transaction, would become one.
  */
 export async function erasePayments(
@@ -104,7 +104,7 @@ export async function erasePayments(
      on conflict do nothing`,
     [checkoutIds, payer],
   )
-  // First the signatures: their credits find them by the new key.
+  // First the signatures, because their credits find them by the new key.
   const nonces = await tx.query<{ nonce: string; erased: string }>(
     `with signed as (
        select a.network, a.asset, a.payer, a.nonce, ${erasedNonce('a')} as erased from authorizations a
@@ -134,9 +134,9 @@ export async function erasePayments(
   return payments
 }
 
-/** What takes the place of the address of a payer whose data was erased. */
+/** The replacement for the address of an erased payer. */
 
-/** Whether this stands in place of an erased payer's address. */
+/** Whether this is the replacement for an erased payer's address. */
 export function isErased(payer: string): boolean {
   return payer === erasedLike(payer)
 }

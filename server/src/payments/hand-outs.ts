@@ -10,15 +10,15 @@ import {
 } from './rows.ts'
 
 /**
- * SQL for refunds as authorizations: the store's wallet pays, the recipient is paid. A row is `prepared` from before
+ * SQL for refunds as authorizations, in which the store's wallet pays the recipient. A row is `prepared` before
  * anything is handed out to be signed, because from then on a signature may exist that we never see.
  */
 
-/** What is handed out to be signed, and until when it can move money, by the chain's own clock. */
+/** The authorization to sign, and until when it can move money, by the chain's own clock. */
 export type HandOut = {
   readonly nonce: string
   readonly validBefore: bigint
-  /** With less than this left of a window that was handed out before, a new one is opened. */
+  /** If less than this is left of a window that was handed out before, a new one is opened. */
   readonly renewedBefore: bigint
   readonly isContract: boolean
   readonly settler?: string | null
@@ -32,9 +32,10 @@ export type WrittenHandOut = {
 }
 
 /**
- * Writes what is about to be handed out, under the refund's lock. What was handed out for the same refund before stays,
- * or gets a later end, never an earlier one: a wallet may have signed it. A nonce that expired unused may be handed out
- * again, for this refund or, if the refund that had it has ended, for another. Null if the nonce is not free.
+ * Writes the authorization that is about to be handed out, under the refund's lock. If one was handed out for the same
+ * refund before, it stays or gets a later end, never an earlier one, because a wallet may have signed it. A nonce that
+ * expired unused may be handed out again, for this refund or, if the refund that had it has ended, for another. Null if
+ * the nonce is not free.
  */
 export async function writeHandOut(
   tx: Transaction,
@@ -92,7 +93,7 @@ export async function giveUpSpent(
   )
 }
 
-/** What was handed out for a refund with this nonce. */
+/** The authorization that was handed out for a refund with this nonce. */
 export async function readHandOut<Address extends string = Hex>(
   db: Database | Transaction,
   network: string,
@@ -108,8 +109,8 @@ export async function readHandOut<Address extends string = Hex>(
 }
 
 /**
- * Records the wallet's signature: from here on a lane may send it. False if another window than the one it was verified
- * against was handed out since, if it is signed already, or if it is dead.
+ * Records the wallet's signature, so that a lane may send it. False if a different window was handed out since it was
+ * verified, or if it is already signed or dead.
  */
 export async function claimHandOut(
   tx: Transaction,
@@ -152,7 +153,7 @@ export async function noteWaiting(
   )
 }
 
-/** Whether a contract wallet's signature was mined without effect lately. If so, lanes send nothing for that wallet. */
+/** Whether a contract wallet's transfer was lately mined without effect. If so, lanes send nothing for that wallet. */
 export async function hasFailedLately(db: Database, network: string, wallet: string): Promise<boolean> {
   const rows = await db.query(
     `select 1 as one from authorizations where network = $1 and payer = $2 and is_contract

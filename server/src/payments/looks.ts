@@ -6,20 +6,20 @@ import { networks } from '../networks.ts'
 
 /**
  * Nodes are asked often only while somebody may be paying: after somebody looked at a checkout that can be paid, while
- * something is claimed or unsettled, and after a refund was handed out. Open checkouts alone are no reason, because there
- * are always abandoned ones.
+ * something is claimed or unsettled, and after a refund was handed out. An open checkout alone is no reason, because
+ * some are always abandoned.
  */
 const awakeSeconds = 300
 const refundSeconds = 600
-/** However many look, at most one row per network is written in this time. */
+/** At most one row per network is written within this time, no matter how many people look. */
 const writtenEverySeconds = 15
 
-/** When each process last wrote that somebody looked, by network. */
+/** When each process last recorded that somebody looked, by network. */
 const written = new WeakMap<Context, Map<string, number>>()
 
 /**
- * Notes that somebody looks at a checkout that can be paid on these networks. If nobody had for a while, `work` is woken
- * and looks at the chain at once.
+ * Records that somebody looks at a checkout that can be paid on these networks. If nobody had looked for a while, wakes
+ * `work`, which looks at the chain at once.
  */
 export function noteLook(ctx: Context, on: readonly string[]): void {
   void writeLook(ctx, on)
@@ -40,16 +40,16 @@ async function writeLook(ctx: Context, on: readonly string[]): Promise<void> {
     for (const network of due) times.delete(network)
     ctx.log.warn(
       { err: error },
-      'could not note that somebody may pay: until somebody looks again, what they send by hand is found half a minute later',
+      'could not record that somebody may pay; until somebody looks again, a transfer sent by hand is found half a minute later',
     )
   }
 }
 
 const looks = { times: 40, eachMs: 100 }
-/** One wait per network and process, however many wait. */
+/** One wait per network and process, no matter how many requests wait. */
 const waking = new WeakMap<Context, Map<string, Promise<void>>>()
 
-/** Waits a few seconds at most until the chain was looked at since somebody looked, if it was idle before. */
+/** If the chain was idle, waits a few seconds at most until it was looked at since somebody looked at the checkout. */
 export async function untilAwake(ctx: Context, network: string): Promise<void> {
   await writeLook(ctx, [network])
   const waits = waking.get(ctx) ?? new Map<string, Promise<void>>()
@@ -100,7 +100,7 @@ export const isAwakeOn = (network: string) => `(${network} in (${local.join(', '
     and a.claimed_at > clock() - interval '${refundSeconds} seconds')
   or exists (select 1 from restores r where r.network = ${network} and r.finished_at is null))`
 
-/** How long a chain takes to be looked at, at most, once somebody looks. */
+/** How long it takes at most until a chain is looked at, after somebody looks at a checkout. */
 const wakingSeconds = 10
 
 /** SQL: whether the head of a network may be old because nobody needed it until a moment ago. */

@@ -8,13 +8,13 @@ import type { Rail } from './rail.ts'
 import { openReadiness, readReadiness } from './settlers/readiness.ts'
 import { measureRunways } from './settlers/runway.ts'
 
-/** Counting further takes long, and an operator learns nothing more from it. */
+/** Counting beyond this takes long and tells an operator nothing more. */
 const unmatchedMax = 10_000
 
 /**
- * Measures every network: what its settlers hold, how old its head is, how much money waits for a decision, and whether
- * it can settle. All become metrics. Whether it can settle is also logged when it changes and the next measurement
- * confirms it, so a lane that has just started or a block that is a little late is not logged.
+ * Measures every network for the metrics: its settlers' balances, the age of its head, money that waits for a decision,
+ * and whether it can settle. A change of the last is also logged once the next measurement confirms it, so that a
+ * starting lane or a slightly late block is not logged.
  */
 export function openMeasure(ctx: Context, rails: readonly Rail[]): () => Promise<void> {
   const recordNodes = openNodeRecorder(ctx, () =>
@@ -24,7 +24,7 @@ export function openMeasure(ctx: Context, rails: readonly Rail[]): () => Promise
   )
   const readiness = openReadiness(ctx, new Map(rails.map((rail) => [rail.network.caip2, rail])))
   const before = new Map<string, { seen: string | null; announced: string | null }>()
-  // A counter that appears with its first increase hides that increase from Prometheus.
+  // The counter starts at zero: Prometheus does not see the first increase of a counter that appears with it.
   for (const { network } of rails) {
     ctx.metrics.reorganisations.inc({ network: network.id }, 0)
     for (const outcome of paymentOutcomes) ctx.metrics.payments.inc({ network: network.id, outcome }, 0)

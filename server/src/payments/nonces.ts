@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import type { Hex } from '../chains/hex.ts'
 
 /**
- * An EIP-3009 signature does not cover what is paid for: a stolen authorization would pay for any checkout of the same
- * price. A bound nonce names its checkout inside the signed data: "fthg" in ASCII, 12 random bytes (so that a checkout
- * can be signed for again), and the first 16 bytes of SHA-256(checkout id, those 12 bytes).
+ * An EIP-3009 signature does not cover the purpose of a payment, so a stolen authorization would pay for any checkout
+ * of the same price. A bound nonce names its checkout inside the signed data: "fthg" in ASCII, 12 random bytes (so that
+ * a checkout can be signed for again), and the first 16 bytes of SHA-256(checkout id, those 12 bytes).
  */
 const boundPrefix = '0x66746867'
 const randomBytes = 12
@@ -45,8 +45,8 @@ const hashBytes = 28
 export const refundPattern = `${refundPrefix}%`
 
 /**
- * The nonce of one of a payment's refunds. A token takes each nonce of a wallet once, so whatever is signed for a slot
- * moves money at most once, also after the database was restored and the refund is asked for again.
+ * The nonce of one of a payment's refunds. A token accepts each nonce of a wallet once. So signatures for a slot move
+ * money at most once, even if the database was restored and the refund is requested again.
  */
 export function refundNonce(network: string, asset: string, identity: string, slot: number): `0x${string}` {
   const hash = createHash('sha256').update([network, asset, identity, slot].join('\n'), 'utf8').digest('hex')

@@ -65,7 +65,7 @@ export function readPaymentHeader(
   return readPayload(json)
 }
 
-/** X-PAYMENT is version 1's header. Its payment is not read, so the answer is that to a request without one. */
+/** X-PAYMENT is version 1's header. It is not read, so the request is answered as one without a payment. */
 const version1: ReadPayment = {
   kind: 'none',
   error:
@@ -172,8 +172,8 @@ function asRecord(value: unknown): Record<string, unknown> | undefined {
 }
 
 /**
- * 64 characters is longer than any scheme, token or CAIP-2 id. The values go into database queries, and the database
- * cannot store every character.
+ * Longer than any scheme, token or CAIP-2 id. The values go into database queries, and the database cannot store every
+ * character.
  */
 function asName(value: unknown): string | null {
   return typeof value === 'string' && /^[\x21-\x7e]{1,64}$/.test(value) ? value : null

@@ -35,23 +35,23 @@ export type Rail = {
   parseTransactionHash?(text: string): Hex | null
   /** Refunds that stores paid by themselves. Absent where they cannot be proven. */
   readonly sent?: {
-    /** Parses the name of a transaction; null if it is none. */
+    /** Parses the name of a transaction; null if it is not one. */
     parse(text: string): string | null
     find(sent: SentTransfer): Promise<SentLookUp>
   }
   /** The most that one settlement can cost at this base fee, in the smallest unit of the native currency. */
   settlementCost(baseFee: bigint): bigint
   /**
-   * What a settler must hold so that nodes take a full batch from it, in addition to this many payments that wait. Null
-   * while fees are so high that nothing is sent. `dataFee` is what a full batch costs on top of its gas.
+   * The balance that a settler needs so that nodes accept a full batch from it, in addition to this many waiting
+   * payments. Null while fees are so high that nothing is sent. `dataFee` is a full batch's cost beyond its gas.
    */
   reserveCost(baseFee: bigint, dataFee: bigint, waiting: number): bigint | null
   /**
-   * What settlements for one store may cost per day, in the smallest unit of the native currency. Null if that is not
-   * limited.
+   * The daily limit on the cost of one store's settlements, in the smallest unit of the native currency; null for no
+   * limit.
    */
   readonly storeCostPerDay: bigint | null
-  /** The same for a store that somebody signed up for and that has not proven a wallet. */
+  /** The same for a store that a stranger signed up for and that has not proven a wallet. */
   readonly unprovenCostPerDay: bigint | null
   /** Whether a settler's transactions are mined in order, so that a stuck one holds up those behind it. */
   readonly isInOrder: boolean
@@ -59,11 +59,11 @@ export type Rail = {
   countAnswering(): Promise<number>
   /** Differences between the chain and networks.ts. */
   findDifferences(): Promise<Difference[]>
-  /** What each node can do, tried out now. */
+  /** The abilities of each node, tried now. */
   probe(): Promise<Probed[]>
-  /** What the nodes were found to take since this process began, where they have refused more. */
+  /** The limits that the nodes have shown since this process began. */
   listLimits(): readonly NodeLimits[]
-  /** Puts the contract that settlements need on the chain, unless it is there. Absent where none is needed. */
+  /** Deploys the contract that settlements need, unless it is there. Absent if none is needed. */
   deploy?(signers: readonly AnySigner[]): Promise<Deployed>
   /** An account's transaction count, for chains that have one. */
   readNonce(account: string): Promise<number>
@@ -82,17 +82,17 @@ export type Deployed = { readonly isDone: boolean; readonly says: string }
 /** Keyed by CAIP-2 identifier. */
 export type Rails = ReadonlyMap<string, Rail>
 
-/** What our own records say when a payment is presented. */
+/** Our own records about a presented payment. */
 export type KnownOfPayer = {
-  /** What the payer has in flight. */
+  /** The payer's payments in flight. */
   readonly inFlightUnits: bigint
-  /** Whether the chain shows a transfer by this very authorization: it was used before it was presented. */
+  /** Whether the chain shows a transfer by this very authorization, so that it was used before it was presented. */
   readonly isUsed: boolean
-  /** How far we have followed the chain; null if we have not. A node below this has not seen what we have. */
+  /** The last block we have followed; null if we follow none. A node below it has not seen everything that we have. */
   readonly headNumber: number | null
 }
 
-/** What `serve` needs from a chain. Throws if no node answers: an outage is never reported as a bad payment. */
+/** The part of a rail that `serve` uses. Throws if no node answers: an outage is never reported as a bad payment. */
 export type Verifier = {
   /** Compares a payment with the offers, without querying a node. Returns why it does not match, or null. */
   findMismatch(
@@ -109,7 +109,7 @@ export type Verifier = {
     known: KnownOfPayer,
     now: Date,
   ): Promise<Verified>
-  /** Builds what a payer has to sign, on chains where that requires a node. */
+  /** Builds the transaction for a payer to sign, on chains where that requires a node. */
   prepare?(terms: PaymentRequirements, payer: string): Promise<Prepared>
 }
 
@@ -144,7 +144,7 @@ export type Transfer<Address extends string = string> = {
     /** The validity window by the chain's own clock: seconds or block heights. */
     readonly validAfter: bigint
     readonly validBefore: bigint
-    /** Makes the order unique: it can be claimed once, for one checkout. */
+    /** Makes the order unique, so that it can be claimed once, for one checkout. */
     readonly nonce: Hex
   }
   readonly signature: Hex
@@ -159,14 +159,14 @@ export type SentTransfer = {
   readonly asset: string
   readonly recipient: string
   readonly amount: bigint
-  /** The wallets that the store has proven: the money must have left one of them. */
+  /** The wallets that the store has proven. One of them must have sent the money. */
   readonly wallets: readonly string[]
-  /** An older transfer was for something else. */
+  /** A transfer before this time was for something else. */
   readonly notBefore: Date
 }
 
 /**
- * What the chain says about it. `waiting`: it is not yet in a final block that enough nodes report. `unknown`: enough
+ * The chain's answer about it. `waiting`: it is not yet in a final block that enough nodes report. `unknown`: enough
  * nodes answer that they do not have the transaction. `found` lists the places of the transfers that fit, because a
  * transaction can have several. If such a transfer is also a payment, its credit has the log index `creditedAs`, or its
  * own place if that is null.
@@ -190,7 +190,7 @@ export type SentRefusal =
   | 'other_wallet'
   | 'too_old'
 
-/** A refund for the wallet that was paid to sign. Addresses are in stored form. */
+/** A refund for the receiving wallet to sign. Addresses are in stored form. */
 export type RefundOrder = {
   readonly refundId: string
   readonly storeId: string
@@ -201,33 +201,36 @@ export type RefundOrder = {
   readonly amount: bigint
   /** The nonces that the payment's refunds may be signed with, in the order in which they are tried. */
   readonly nonces: readonly string[]
-  /** The nonce that was handed out before and may still move money. Until it cannot, no other is handed out. */
+  /** The nonce that was handed out before and may still move money. Until it can't, no other is handed out. */
   readonly taken: string | null
-  /** Refunds of the same payment that have ended: the nonces that they did not use may be used again. */
+  /** Ended refunds of the same payment. Nonces that they did not use may be used again. */
   readonly endedIds: readonly string[]
 }
 
-/** What the wallet signs, typed data or a transaction in base64, and when it expires. */
+/** The typed data, or the transaction in base64, that the wallet signs, and when it expires. */
 export type ToSign =
   | { readonly typedData: object; readonly expiresAt: Date }
   | { readonly transaction: string; readonly expiresAt: Date }
 
-/** What the signer sends back. */
+/** The signer's answer. */
 export type Presented = { readonly signature: string } | { readonly transaction: string }
 
-/** Its functions read with the caller’s rights: the console sees one store’s rows, and only if it names the store. */
+/**
+ * Its functions read with the caller’s rights: the console sees only one store’s rows, and only if it names the store.
+ */
 export type RefundRail = {
-  /** Whether the token itself keeps a nonce from paying twice. */
+  /** Whether the token itself accepts a nonce only once. */
   readonly isPaidOnce: boolean
   /**
-   * Makes what the wallet is to sign. `commit` runs a write in a transaction that holds the refund's lock, and records the
-   * nonce that the write returns as the refund's. The write follows the order that it gets, not the one given here.
-   * Nothing is handed out before it is committed. Throws a Problem if nothing can be handed out now.
+   * Prepares what the wallet signs. `commit` runs a write in a transaction that holds the refund's lock, and records
+   * the nonce that the write returns as the refund's. The write must use the order that `commit` passes to it, not this
+   * one. Nothing is handed out before it is committed. Throws a Problem if nothing can be handed out now.
    */
   prepare(ctx: Context, order: RefundOrder, commit: CommitHandOut): Promise<ToSign>
   /**
-   * Checks what the wallet signed, and that the token would accept it now. Returns the transfer to send, or what is wrong,
-   * for the store to read. `inFlightUnits` is what else the wallet has signed and not paid yet.
+   * Checks the wallet's signature, and whether the token would accept the transfer now. Returns the transfer to send,
+   * or the problem for the store to read. `inFlightUnits` is the sum of the wallet's other signed refunds that are not
+   * paid yet.
    */
   verify(
     ctx: Context,
@@ -241,10 +244,10 @@ export type CommitHandOut = (
   write: (tx: Transaction, order: RefundOrder) => Promise<string | null>,
 ) => Promise<void>
 
-/** What was handed out, as it was written. */
+/** The authorization that was handed out, as it was written. */
 export type Handed = { readonly transfer: Transfer; readonly refundId: string | null }
 
-/** Why a signature is rejected: a code for programs, a sentence for people. */
+/** Why a signature is refused: a code for programs, a sentence for people. */
 export type SignatureRefusal = { readonly code: string; readonly detail: string }
 
 /** A payment that may be claimed, or the x402 reason why not. */
@@ -253,7 +256,7 @@ export type Verified =
   | {
       readonly isValid: false
       readonly reason: string
-      /** A sentence for the payer's developer, where the reason alone does not say what to do. */
+      /** A sentence for the payer's developer, if the reason alone does not say what to do. */
       readonly message?: string | undefined
       readonly payer: string
       /** Block height of the node that refused it; null if no node was queried. */
@@ -273,21 +276,21 @@ export type Settling = {
   readonly updateStatus: UpdateStatus
 }
 
-/** Background work that runs again at once while there is more to do, and otherwise rests. */
+/** Background work that runs again at once while there is more to do, and pauses otherwise. */
 export type Loop = {
   readonly name: string
   readonly restMs: number
-  /** A wake-up on this channel ends the rest early. */
+  /** A wake-up on this channel ends the pause early. */
   readonly wakeOn?: Channel
-  /** Returns whether there may be more to do. If work turns up later, `again` ends the rest early. */
+  /** Returns whether there may be more to do. `again` ends the pause early if work turns up later. */
   readonly run: (again: () => void) => Promise<boolean>
   /** Releases the lease, so that another process can take over at once. */
   readonly release?: () => Promise<void>
 }
 
 /**
- * How long a signed payment may stay valid from now. During that time anyone who holds it can cash it, and it keeps the
- * checkout busy.
+ * How long a signed payment may stay valid from now. During that time anyone who has it can use it, and the checkout
+ * stays busy.
  */
 export const maxTimeoutSeconds = 300
 

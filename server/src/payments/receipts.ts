@@ -4,13 +4,13 @@ import type { Payment, PaymentRequired, PaymentRequirements, Settlement } from '
 import { ConfigError } from '../config/read.ts'
 
 /**
- * The x402 extension `offer-receipt`, in its JWS form. An offer states what a checkout asks for and until when; a receipt
- * states that it was paid. Both name their key as `did:web:HOST#KEY`, where HOST is that of the paid URL, and the keys
- * are published at https://HOST/.well-known/did.json.
+ * The x402 extension `offer-receipt`, in its JWS form. An offer states a checkout's terms and how long they last; a
+ * receipt states that it was paid. Both name their key as `did:web:HOST#KEY`, where HOST is that of the paid URL, and
+ * the keys are published at https://HOST/.well-known/did.json.
  *
- * An offer holds nothing but what was fixed when the checkout was created, and Ed25519 is deterministic: every process
- * makes the same offer of a checkout every time, so it is signed once and then taken from memory. A receipt is a
- * statement about the moment it is made, because a chain can drop a payment.
+ * An offer contains only facts that were fixed when the checkout was created, and Ed25519 is deterministic. So every
+ * process always makes the same offer for a checkout, and signs it only once. A receipt describes the moment at which
+ * it is made, because a chain can drop a payment.
  */
 export type Issuer = {
   signOffers(resourceUrl: string, accepts: readonly PaymentRequirements[], expiresAt: Date): Offers
@@ -23,7 +23,7 @@ type Offers = NonNullable<PaymentRequired['extensions']>
 
 type Receipt = NonNullable<Settlement['extensions']>
 
-/** At about 1 KB each. Whatever is dropped is signed again, with the same result. */
+/** At about 1 KB each. A dropped one is signed again, with the same result. */
 const offersKept = 5_000
 
 /** Null if no key is configured: then nothing is offered. */
@@ -55,7 +55,7 @@ export function openIssuer(file: string): Issuer | null {
     },
     signReceipt(resourceUrl, { network, payer, transaction, asset, amount, payTo }, now) {
       const issuedAt = Math.floor(now.getTime() / 1_000)
-      // The extension's own fields don't say how much was paid to whom. A receipt for a payment has to.
+      // The extension's own fields don't contain the amount and the recipient. A receipt for a payment must.
       const receipt = { version, network, resourceUrl, payer, issuedAt, transaction, asset, amount, payTo }
       const signature = signText(key, toSigningInput(key, resourceUrl, receipt))
       return { 'offer-receipt': { info: { receipt: { format: 'jws', signature } }, schema: receiptSchema } }
@@ -67,7 +67,7 @@ export function openIssuer(file: string): Issuer | null {
 /** The version of both payloads. */
 const version = 1
 
-/** Every answer repeats its schema, and headers are small: these say only what a client has to know to find the JWS. */
+/** Every answer repeats this schema, and headers are small, so it contains only what a client needs to find the JWS. */
 const offersSchema = {
   type: 'object',
   properties: { offers: { type: 'array' } },
@@ -114,8 +114,8 @@ function describeKeys(keys: readonly ReceiptKey[], url: string): object {
 }
 
 /**
- * A key that signs offers and receipts. It can't move money: a thief could only lie about payments in our name. A retired
- * key stays as its public half, so that what it signed can still be verified.
+ * A key that signs offers and receipts. It can't move money: a thief could only make false statements about payments.
+ * Of a retired key the public half stays, so that its signatures can still be verified.
  */
 type ReceiptKey = {
   /** Names the key in our DID document: the start of its RFC 7638 thumbprint. */
@@ -163,7 +163,7 @@ function readKey(pem: string): ReceiptKey | null {
     const thumbprint = createHash('sha256').update(JSON.stringify({ crv, kty, x })).digest('base64url')
     return { name: thumbprint.slice(0, thumbprintCharacters), jwk: { kty, crv, x }, privateKey }
   } catch {
-    // OpenSSL's message says nothing that the caller's doesn't.
+    // OpenSSL's message adds nothing to the caller's.
     return null
   }
 }

@@ -35,7 +35,7 @@ export async function startReconciling(ctx: Context, rails: readonly Rail[]): Pr
       return { network, nonces, areRefundsWatched: refunds?.isPaidOnce !== true }
     }),
   )
-  // All or nothing: half of it would stop payments without what lets them begin again.
+  // In one transaction: half of it would stop payments without the part that starts them again.
   await ctx.db.transaction(async (tx) => {
     for (const { network, nonces, areRefundsWatched } of found)
       await beginRestore(tx, network, nonces, areRefundsWatched)
@@ -59,8 +59,8 @@ export async function finishReconciling({ db }: Context, network: string, deepTi
 /**
  * Continues nonces from the chain's, deletes the last hour of blocks so that they are read again, and stops payments.
  * Claims that are unsent in the restored database may have been sent since, or refused and paid with another signature.
- * So we do not send them: their logs or their expiry decide. A refund is still sent if everything that was signed for it
- * since then has the same nonce, amount and recipient, so that only one can land. Otherwise it is watched like a payment.
+ * So they are not sent: their logs or their expiry decide. A refund is still sent if everything signed for it since has
+ * the same nonce, amount and recipient, because then only one can land. Otherwise it is only watched, like a payment.
  */
 async function beginRestore(
   tx: Transaction,
@@ -68,7 +68,7 @@ async function beginRestore(
   nonces: readonly { address: string; nonce: number }[],
   areRefundsWatched: boolean,
 ): Promise<void> {
-  // A follower that is about to store a block finds its tip gone, instead of leaving a gap below it.
+  // A follower that is about to store a block finds its tip gone, and so leaves no gap below it.
   await lockFollower(tx, network)
   await tx.query(
     `update settlers s set next_nonce = greatest(s.next_nonce, i.nonce)
@@ -108,7 +108,8 @@ export async function readRestoredAt(db: Database, network: string): Promise<Dat
  * Records an authorization that was found on the chain: for the checkout that its marker names, if that checkout made
  * exactly this offer; or, while a restore is being reconciled, without a checkout, so that it cannot be presented
  * again. If the checkout already has an unresolved authorization, this one is stored as rejected, so that there are
- * never two; its credit counts in any state. One that counted long ago, and was deleted since, is not recorded.
+ * never two; its credit counts in any state. An authorization that counted long ago, and was deleted since, is not
+ * recorded.
  */
 export async function insertRecovered(
   tx: Transaction,

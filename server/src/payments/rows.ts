@@ -4,12 +4,12 @@ import type { Transfer } from './rail.ts'
 
 export type AuthorizationKey = { readonly asset: string; readonly payer: string; readonly nonce: string }
 
-/** A claimed authorization as the settling side reads it. */
+/** A claimed authorization, as lanes and proofs of death read it. */
 export type Authorized<Address extends string = Hex> = {
   readonly network: string
   readonly transfer: Transfer<Address>
   readonly checkoutId: string | null
-  /** The refund that it makes: then the store's wallet pays. Null for a payment. */
+  /** Its refund, in which the store's wallet pays. Null for a payment. */
   readonly refundId: string | null
   readonly state: 'prepared' | 'claimed' | 'sent' | 'rejected' | 'dead'
   /** Why it was refused or died, or why a refund waits. */
@@ -62,9 +62,9 @@ export function toAuthorized<Address extends string>(row: AuthorizationRow<Addre
 }
 
 /**
- * SQL: the authorization, or the live credit, that has the same key as the row `of`. `offset 0` makes PostgreSQL look
- * it up by its index for each row. Reading all of them for each row looks cheap while the tables are small or their
- * statistics are old, and takes minutes under load (database/db.ts).
+ * SQL: the authorization, or the live credit, that has the same key as the row `of`. `offset 0` makes PostgreSQL use
+ * the index for each row. Reading all of them for each row looks cheap to the planner while tables are small or
+ * statistics old, but takes minutes under load (database/db.ts).
  */
 export const authorizationOf = (of: string, network = `${of}.network`) =>
   `lateral (select * from authorizations a where ${hasKeyOf('a', of, network)} offset 0) a`
@@ -85,23 +85,23 @@ export const isUncreditedOf = (a: string) => isUnsettled(a, '')
 
 export const isUncredited = isUncreditedOf('a')
 
-/** The nonce has moved no money for its own checkout, or not the amount of its refund to its recipient. */
+/** The nonce has moved no money for its own checkout, or not its refund's amount to its recipient. */
 export const isUncreditedHere = isUnsettled(
   'a',
   `and k.checkout_id is not distinct from a.checkout_id
    and (a.refund_id is null or (k.pay_to = a.pay_to and k.amount = a.amount))`,
 )
 
-/** A payer's authorizations that are neither paid nor dead, up to `inFlightMax` and one more. */
+/** A payer's authorizations that are neither paid nor dead, up to one more than `inFlightMax`. */
 export type InFlight = {
-  /** The balance must cover these in addition to the next payment. */
+  /** The sum that the balance must cover in addition to the next payment. */
   readonly units: bigint
   readonly payments: number
 }
 
 /**
- * A wallet may have this many payments in progress in one asset. About a third of them can be on their way to the chain
- * at a time, so more would only wait; and adding them up for each of its payments would hold up everybody else's.
+ * A wallet may have this many payments in progress in one asset. About a third of them can be on the way to the chain
+ * at once, so more would only wait. Adding them up for each of its payments would also hold up everybody else's.
  */
 export const inFlightMax = 500
 
@@ -127,20 +127,20 @@ export async function readInFlight(
   return { units: BigInt(row?.units ?? '0'), payments: row?.payments ?? 0 }
 }
 
-/** A transfer reverts in a block later than validBefore, and the next block is about two seconds away. */
+/** A transfer reverts in a block later than validBefore, and the next block comes in about two seconds. */
 export function sendableUntil(headTime: Date): number {
   return Math.floor(headTime.getTime() / 1_000) + 4
 }
 
-/** Payments and refunds wait in queues of their own, so that refunds only get what payments leave. */
+/** Payments and refunds have separate queues, so that refunds only get the room that payments leave. */
 export type Direction = 'payment' | 'refund'
 
 /** SQL: stated in this form because each direction has an index of its own. */
 const isOf = (direction: Direction) => `a.refund_id is ${direction === 'payment' ? 'null' : 'not null'}`
 
 /**
- * Authorizations of ordinary wallets that are waiting to be sent, oldest first: those that name this settler or, for
- * null, that name none.
+ * Authorizations of ordinary wallets that wait to be sent, oldest first: those that name this settler or, for null,
+ * those that name none.
  */
 export async function listClaimed<Address extends string = Hex>(
   db: Database,
@@ -194,7 +194,7 @@ export async function listContractClaims(
   return rows.map((row) => ({ ...toAuthorized(row), hasFailed: row.has_failed }))
 }
 
-/** Puts claims whose payers turned out to have code into the contract wallets' queue. */
+/** Moves claims whose payers turned out to have code into the contract wallets' queue. */
 export async function noteContracts(
   db: Database,
   network: string,
@@ -233,10 +233,7 @@ export async function listWithoutEffect(
   return rows.map(toAuthorized)
 }
 
-/**
- * What these payers have sent but not settled, by asset and payer: a balance must cover it in addition to anything sent
- * next.
- */
+/** The payers' payments in flight, by asset and payer: a balance must cover them in addition to anything sent next. */
 export async function readSentUnits(
   db: Database,
   network: string,

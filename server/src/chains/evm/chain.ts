@@ -150,7 +150,7 @@ export async function readHasCode(chain: Chain, addresses: readonly Hex[]): Prom
  */
 const delegationBytes = 23n
 
-/** Whether each address has code that it can't lose. An account that has delegated itself can. */
+/** Whether each address has code that it can't lose. An account that has delegated itself can lose it. */
 export async function readIsContract(chain: Chain, addresses: readonly Hex[]): Promise<boolean[]> {
   return await readSizes(chain, addresses, (size) => size !== 0n && size !== delegationBytes)
 }

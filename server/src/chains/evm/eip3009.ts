@@ -127,7 +127,8 @@ export function decodeTransfer(
 }
 
 /**
- * Calldata of `authorizationState`. It returns true for a nonce that was used or canceled: true does not mean "paid".
+ * Calldata of `authorizationState`. It returns true for a nonce that was used or canceled, so true does not mean
+ * "paid".
  */
 export function authorizationStateCalldata(payer: Hex, nonce: Hex): Hex {
   const data = Buffer.alloc(4 + 2 * 32)
@@ -161,13 +162,13 @@ type PlainTransfer = Place & {
   readonly position: number
 }
 
-/** Money that moved by an authorization. The place is that of the Transfer. */
+/** Money that moved by an authorization, with the place of its Transfer. */
 type AuthorizedTransfer = PlainTransfer & { readonly nonce: Hex }
 
 type Transfers = {
   /** AuthorizationUsed, directly followed by the same payer's Transfer. */
   readonly authorized: AuthorizedTransfer[]
-  /** AuthorizationUsed without that: the nonce is spent, and no money is known to have moved by it. */
+  /** AuthorizationUsed without such a Transfer: the nonce is spent, but it is not known to have moved money. */
   readonly usedOnly: NonceEvent[]
   readonly canceled: NonceEvent[]
   /** Every other Transfer. */
@@ -175,10 +176,10 @@ type Transfers = {
 }
 
 /**
- * Reads the logs of tokens, block by block. An authorization paid what the very next log says, if that is a Transfer
- * from the same payer, of the same token, in the same transaction: a Transfer that merely shares the transaction may
- * belong to another payment. Every Transfer is in exactly one list. Malformed and repeated logs are ignored, and logs are
- * sorted first: a pair that arrived out of order would read as a nonce spent on something else.
+ * Reads the logs of tokens, block by block. An authorization paid the amount in the very next log, if that is a
+ * Transfer from the same payer, of the same token, in the same transaction. A Transfer that merely shares the
+ * transaction may belong to another payment. Every Transfer is in exactly one list. Malformed and repeated logs are
+ * ignored, and logs are sorted first: a pair that arrived out of order would read as a nonce spent on something else.
  */
 export function readTransfers(logs: readonly ChainLog[]): Transfers {
   const transfers: Transfers = { authorized: [], usedOnly: [], canceled: [], plain: [] }

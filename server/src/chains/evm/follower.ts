@@ -24,10 +24,10 @@ import { noteAgreement, noteDispute, noteLies, readVerdicts } from './witnesses.
  *
  * Two rules keep a search from missing a payment:
  *
- *   who is paid    A range is searched for everybody who could have been paid in it. What concerns us is read after the
+ *   who is paid    A range is searched for every address that could have been paid in it. The addresses are read after the
  *                  head, and read again in the transaction that takes a block. If a wallet was registered in between, the
- *                  range is searched again. Whoever is registered later can only be paid in a later block, because nobody
- *                  knew of it before. A nonce that was spent before it was claimed is not noticed, as it never was: the
+ *                  range is searched again. An address that is registered later can only be paid in a later block, because
+ *                  nobody knew of it before. A nonce that was spent before its claim is not noticed here: the
  *                  proof that a payment is dead searches for that.
  *   late answers   A node may have a block before its logs. So a look also searches the last seconds again, up to which
  *                  the chain is `settled`, and nothing becomes safe, or is proven dead, above that.

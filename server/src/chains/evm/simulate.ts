@@ -11,13 +11,13 @@ import { isRevert, isUnfunded, readRevert } from './refusals.ts'
 /**
  * Asks nodes how the token would treat a transfer now.
  *
- * Anyone who sees a signature can send it, so nodes see one only in bytes that we have committed. For an ordinary wallet
- * the signature was checked here, and a node is asked only for what else decides: nonce, balance, pause, blacklist and
- * time. The code of a contract wallet has to run, so its transfer is simulated with the signature, as the transaction
- * that would be sent: the code can tell its gas, sender and price.
+ * Anyone who sees a signature can send it, so nodes see one only in transactions that we have committed. An ordinary
+ * wallet's signature was already checked here, so a node is only asked about nonce, balance, pause, blacklist and time.
+ * A contract wallet's code has to run, so its transfer is simulated with the signature, as exactly the transaction that
+ * would be sent, because the code can tell the gas, sender and price.
  *
- * One provider's good answer is enough to accept a payment: the logs decide later. A refusal, which the payer sees, and
- * a send, which we pay for, need `witnessesMin` providers that agree.
+ * One provider's good answer is enough to accept a payment, because the logs decide later. A refusal is shown to the
+ * payer, and a send costs us gas, so both need `witnessesMin` providers that agree.
  */
 export type SignedTransfer = {
   readonly asset: string
@@ -37,7 +37,7 @@ export type Simulated = {
   readonly blockNumber: number
 }
 
-/** A transfer, and what its payer has in flight besides: the balance must cover both. */
+/** A transfer, and the payer's other payments in flight: the balance must cover both. */
 type Asked = SignedTransfer & { readonly inFlightUnits?: bigint; readonly headNumber?: number | null }
 /**
  * The gas of a transaction that carries one contract wallet's payment. The wallet's code may burn all of it, so it is
@@ -58,10 +58,10 @@ type Send = {
 /** Keeps one eth_call below the request size that nodes accept. */
 const transfersPerCall = 100
 const callsInFlight = 4
-/** Reads are made from this address: nothing that is read depends on it. */
+/** Reads are made from this address, and no answer depends on it. */
 const reader = '0x0000000000000000000000000000000000000001'
 
-/** `headNumber` is how far the chain was followed. */
+/** `headNumber` is the last block that the follower has read. */
 export type SimulateTransfer = (
   transfer: SignedTransfer,
   inFlightUnits?: bigint,
@@ -69,15 +69,15 @@ export type SimulateTransfer = (
 ) => Promise<Simulated>
 
 /**
- * For `serve`: all transfers waiting at a moment are looked at in one call. Throws if no node answers, or if the nodes
- * contradict each other about a refusal.
+ * For `serve`: all waiting transfers are checked in one call. Throws if no node answers, or if the nodes contradict
+ * each other about a refusal.
  */
 export function openSimulate(chain: Chain, from: string): SimulateTransfer {
   const first = async (transfers: readonly Asked[]): Promise<Simulated[]> => {
     const outcomes = await chain.rpc.batch(callsFor(transfers, true))
     const checked = orNull(() => parse(transfers, outcomes))
-    // Neither a refusal nor a used nonce is believed on one provider's word: the payer would be asked to sign again. Nor
-    // is one that has not seen the blocks we have: the nonce may be used in them.
+    // One provider's word is not enough for a refusal or a used nonce, because the payer would be asked to sign again.
+    // Nor is the word of providers that are behind our follower, because the nonce may be used in later blocks.
     const isAccepted = (one: Simulated | undefined, { headNumber }: Asked) =>
       one?.isGood === true && !one.isNonceUsed && one.blockNumber >= (headNumber ?? 0)
     const doubtful = transfers.filter((transfer, i) => !isAccepted(checked?.[i], transfer))
@@ -106,7 +106,7 @@ function contradiction(): never {
   throw new RpcUnavailableError('Too few nodes agree about the payer’s account.')
 }
 
-/** Looks at transfers of ordinary wallets. Null for one about which too few providers agree. */
+/** Checks transfers of ordinary wallets. Null for one on which too few providers agree. */
 export async function checkTransfers(
   chain: Chain,
   transfers: readonly Asked[],
@@ -114,7 +114,7 @@ export async function checkTransfers(
 ): Promise<(Simulated | null)[]> {
   if (transfers.length === 0) return []
   const { witnessesMin } = chain.network
-  // Each provider's answers are looked at more than once, as those of others arrive.
+  // Each provider's answers are read again whenever another one answers.
   const parsed = new Map<ProviderAnswer, Simulated[] | null>()
   const parseOnce = (told: ProviderAnswer) => {
     if (!parsed.has(told))
@@ -164,7 +164,10 @@ export async function simulateSend(
   return agree(answers, chain.network.witnessesMin)
 }
 
-/** Throws if the node says that the sender cannot pay, or has an error of its own: neither says anything about the transfer. */
+/**
+ * Throws if the node says that the sender can't pay, or reports its own error: neither says anything about the
+ * transfer.
+ */
 function readSend(
   { authorization, inFlightUnits = 0n }: Asked,
   [read, sent]: readonly RpcOutcome[],
@@ -184,8 +187,8 @@ function readSend(
 }
 
 /**
- * What enough providers say. If too few answered, a good answer of all of them stands: what it leads to is proven by
- * logs. Providers that are behind the others do not count.
+ * What enough providers say. If too few answered, but all of their answers are good, that stands, because logs must
+ * prove the outcome anyway. Providers behind the others don't count.
  */
 function agree(answers: readonly Simulated[], witnessesMin: number): Simulated | null {
   const height = Math.max(...answers.map(({ blockNumber }) => blockNumber))
@@ -194,15 +197,16 @@ function agree(answers: readonly Simulated[], witnessesMin: number): Simulated |
   const groups = [...Map.groupBy(heard, ({ isGood, isNonceUsed }) => `${isGood} ${isNonceUsed}`).values()]
   const [most = []] = groups.toSorted((a, b) => b.length - a.length)
   const richestFirst = most.toSorted((a, b) => (a.balance < b.balance ? 1 : -1))
-  // As much as enough of them say the payer has.
+  // The highest balance that enough of them reach.
   const told = richestFirst[witnessesMin - 1] ?? richestFirst.at(-1) ?? null
   if (isMost(most.length, heard.length, witnessesMin)) return told
   return groups.length === 1 && told?.isGood ? told : null
 }
 
 /**
- * Whether the token refuses to pay an address. A refusal is shown to a person, so it needs as many providers as the network
- * requires. If fewer answer and none of them refuses, that is enough: the transfer itself asks the token again.
+ * Whether the token refuses to pay an address. A refusal is shown to a person, so it needs as many providers as the
+ * network requires. If fewer answer and none of them refuses, the address is accepted: the token judges the transfer
+ * again.
  */
 export async function refusesToPay(chain: Chain, asset: string, address: Hex): Promise<boolean> {
   const { witnessesMin } = chain.network
@@ -232,7 +236,7 @@ function stateCalls({ asset, authorization: { from, nonce } }: SignedTransfer): 
   ]
 }
 
-/** Everything that is asked about transfers, each question once: most go to the same few recipients and tokens. */
+/** All calls about these transfers, each only once: most of them go to the same few recipients and tokens. */
 function questionsAbout(transfers: readonly SignedTransfer[]): ReadonlyMap<string, Call> {
   const calls: Call[] = [
     { target: multicall, callData: getBlockNumber },
@@ -263,7 +267,7 @@ function callsFor(transfers: readonly SignedTransfer[], withPending: boolean) {
   ]
 }
 
-/** Null if the provider answered with an error, or with something that is no answer. */
+/** Null if the provider answered with an error or something invalid. */
 function orNull<Answer>(read: () => Answer): Answer | null {
   try {
     return read()
@@ -278,7 +282,7 @@ function parse(transfers: readonly Asked[], outcomes: readonly RpcOutcome[]): Si
   const [block, time] = results
   const answers = new Map([...questionsAbout(transfers).keys()].map((key, i) => [key, results[i]]))
   const answersTo = (calls: readonly Call[]) => calls.map((call) => answers.get(keyOf(call)))
-  // Not every node has a pending block; without one, a nonce that is on its way is seen once it is in a block.
+  // Not every node has a pending block. Without one, a pending nonce is seen only once it is in a block.
   const pending = outcomes[1] && 'result' in outcomes[1] ? decodeAggregate(unwrap<Hex>(outcomes[1])) : []
   const seconds = BigInt(time?.returnData ?? '0x0')
   return transfers.map((transfer, i) => {
@@ -298,7 +302,7 @@ function parse(transfers: readonly Asked[], outcomes: readonly RpcOutcome[]): Si
   })
 }
 
-/** What the token would say, or an empty text if it would not refuse. */
+/** The error that the token would return, or an empty text if it would accept the transfer. */
 function whyRefused(
   { value, validAfter, validBefore }: Authorization,
   balance: bigint,
@@ -313,7 +317,7 @@ function whyRefused(
   return blacklisted.some(isTrue) ? 'account is blacklisted' : ''
 }
 
-/** A token without such a function answers with nothing, which is no. */
+/** A token without such a function answers with nothing, which counts as no. */
 function isTrue(result: CallResult | undefined): boolean {
   return result?.success === true && result.returnData.length === 66 && BigInt(result.returnData) !== 0n
 }
@@ -351,7 +355,7 @@ function readReason(data: Hex): string {
   try {
     return String(decodeErrorResult({ abi: errorAbi, data }).args[0])
   } catch {
-    // Custom errors and empty reverts have no message; the transfer is refused without one.
+    // Custom errors and empty reverts have no message, so the refusal has none.
     return ''
   }
 }

@@ -145,15 +145,15 @@ type Reading = {
   readonly isWitnessed: boolean
   /** Whether a provider has the block but none of these logs. */
   readonly isDoubted: boolean
-  /** Whether the block was read before: then a witnessed reading replaces what is known of it. */
+  /** Whether the block was read before. Then a witnessed read replaces what is recorded of it. */
   readonly isAgain: boolean
 }
 
-/** The highest blocks that are safe and finalized. */
+/** The safe and the finalized block. */
 export type Reached = { readonly safe: number; readonly finalized: number }
 
 export type Listener = {
-  /** What to search the chain for, as it is now. */
+  /** The addresses to search the chain for. */
   concerns(db: Database | Transaction): Promise<Concerns>
   /** The logs of our tokens in a block of the chain. */
   onBlock(
@@ -175,9 +175,9 @@ export type Listener = {
   readDemand(): Promise<Demand>
   /** Whether anything waits for a block to become safe or finalized. */
   awaitsFinality(): Promise<boolean>
-  /** How much of the way from one finality to another can be gone in one transaction. */
+  /** How far finality may advance in one transaction. */
   reach(from: Reached, to: Reached): Promise<Reached>
-  /** Blocks have reached a finality, all of it if `isLast`. Returns whether that changed anything. */
+  /** Blocks have become safe or final; with `isLast`, all that are. Returns whether that changed anything. */
   onFinality(tx: Transaction, from: Reached, to: Reached, isLast: boolean): Promise<boolean>
   /** Called after each commit that may have changed something. */
   onCommit(): void
@@ -300,34 +300,34 @@ async function noteToldBy(
 }
 
 /**
- * A search only finds blocks. What is in them is read by their hashes, with all logs of our tokens, and decided as for any
- * block: an authorization and its transfer are neighbours, and what the search asks for would show one of them.
+ * A search only finds blocks. Their content is read by hash, with all logs of our tokens, and decided as for any block:
+ * an authorization and its transfer are neighbours, but the search would return only one of them.
  */
 type FoundBlock = {
   readonly number: number
   readonly verdict: BlockVerdict
-  /** Whether something in it does concern us. */
+  /** Whether something in it really concerns us. */
   readonly isOurs: boolean
 }
 
 export type Contents = {
-  /** What was found and is not stored with its logs, lowest first. */
+  /** Blocks that were found and are not stored with their logs, lowest first. */
   readonly read: readonly FoundBlock[]
-  /** Those who have found every block in which something is. */
+  /** The providers that have found every block in which something is. */
   readonly consistent: readonly RangeAccount[]
-  /** Whether everything was read that they have found above the tip, and at or below it. */
+  /** Whether everything was read that they have found above the tip; and the same for at or below it. */
   readonly isWhole: boolean
   readonly isWholeBelow: boolean
 }
 
-/** What is searched, with what is stored of it. */
+/** The search, and the stored blocks in its range. */
 export type Searched = {
   readonly tip: rows.StoredBlock
   readonly stored: ReadonlyMap<number, rows.StoredBlock>
   readonly concerns: Concerns
 }
 
-/** Of what is found at or below the tip, so much is read per look, so that it holds up nothing above. */
+/** How many of the blocks found at or below the tip are read per look, so that they don't hold up those above. */
 const belowPerLook = 5
 
 export async function readContents(
@@ -368,7 +368,7 @@ export async function readContents(
   }
 }
 
-/** A search that finds something in a block in which nothing is, as enough providers tell, is a lie. */
+/** Providers that reported a finding in a block in which nothing is, according to enough providers. They lied. */
 function listMadeUp(
   telling: readonly RangeAccount[],
   read: readonly FoundBlock[],
@@ -387,10 +387,7 @@ function isOurs(verdict: BlockVerdict, concerns: Concerns): boolean {
   return verdict.kind === 'believed' && verdict.logs.some((log) => isConcerned(log, concerns))
 }
 
-/**
- * Takes what was found at or below the tip and is not stored: an earlier search missed it. False if some of that cannot be
- * taken yet.
- */
+/** Stores blocks found at or below the tip that an earlier search missed. False if some can't be stored yet. */
 export async function fillGaps(
   ctx: Context,
   chain: Chain,

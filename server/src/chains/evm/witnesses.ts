@@ -21,7 +21,7 @@ import { topics } from './eip3009.ts'
 /**
  * What the providers report about a block, and what we believe of it.
  *
- *   lag     a provider does not have the block or its logs yet, or has no logs where another one does: it does not count
+ *   lag     a provider lacks the block or its logs, or has no logs although another one has: it does not count
  *   fork    providers have different blocks at one height. Above `safe` that is a reorganisation, and we wait
  *   lie     a header that does not hash to its name, or a log that its block's bloom filter excludes. That is proven, so
  *           the provider does not count. Where enough others agree, a provider that contradicts them about the logs of a
@@ -43,11 +43,11 @@ export type BlockVerdict = { readonly lies: readonly Lie[] } & (
       readonly kind: 'believed'
       readonly block: ToldBlock
       readonly logs: readonly ChainLog[]
-      /** Who reported this. Fewer than `witnessesMin` if the others are silent or lag. */
+      /** The providers that reported this. Fewer than `witnessesMin` if the others are silent or lag. */
       readonly toldBy: readonly string[]
       /** Whether others answered but do not have the block yet. */
       readonly isAwaited: boolean
-      /** Whether others have the block but no logs of it. They may lag, or the ones who reported these made them up. */
+      /** Whether others have the block but none of these logs. They may lag, or the logs may be made up. */
       readonly isDoubted: boolean
     }
   | { readonly kind: 'unknown' }
@@ -88,7 +88,8 @@ export function judge(accounts: readonly Account[], witnessesMin: number): Block
   if (witnessesMin > 1)
     for (const { provider } of groups.slice(1).flat())
       lies.push({ provider, what: `other logs of block ${block.number} than ${group.length} others` })
-  // Those without logs may lag. But as long as they are as many, it is not known who is right: fewer than enough count.
+  // Those without logs may lag. But while they are as many as the others, nobody knows who is right, so fewer than
+  // enough count.
   const isContested = group.length >= witnessesMin && !isDecided(group.length, possible.length, witnessesMin)
   const toldBy = group.slice(0, isContested ? witnessesMin - 1 : group.length).map(({ provider }) => provider)
   const isAwaited = accounts.length - lies.length > toldBy.length
@@ -96,7 +97,7 @@ export function judge(accounts: readonly Account[], witnessesMin: number): Block
   return { kind: 'believed', block, logs: group[0].logs, toldBy, isAwaited, isDoubted, lies }
 }
 
-/** Where one provider is enough, the one that reports more is believed. */
+/** If one provider is enough, the one that reports more is believed. */
 function isDecided(count: number, answered: number, witnessesMin: number): boolean {
   return witnessesMin === 1 || isMost(count, answered, witnessesMin)
 }
@@ -110,7 +111,10 @@ function textOf(logs: readonly ChainLog[]): string {
   return text
 }
 
-/** Removes headers that do not hash to their names, if any other does: one under the right name may be false too. */
+/**
+ * Removes headers that don't hash to the block's hash, if any other header does: then a header under the right hash may
+ * still be false.
+ */
 function dropForged<Known extends { provider: string; block: ToldBlock }>(
   known: readonly Known[],
   lies: Lie[],
@@ -128,8 +132,9 @@ function dropForged<Known extends { provider: string; block: ToldBlock }>(
 }
 
 /**
- * Some gateways leave out fields of a header, which then hashes to nothing. If it is otherwise that of a provider that shows
- * all of it, both have told the same block. Null if no provider does: then this one cannot be a witness, but has not lied.
+ * Some gateways leave out fields of a header, which then does not hash to the block's hash. If all its other fields
+ * equal a complete header from another provider, both have reported the same block. Null if there is no complete one:
+ * then this provider can't be a witness, but has not lied.
  */
 function completeHeader<Known extends { block: ToldBlock }>(
   one: Known,
@@ -152,12 +157,12 @@ function groupBySize<Item extends { readonly logs: readonly unknown[] | null }>(
   return [...Map.groupBy(items, keyOf).values()].toSorted((a, b) => b.length - a.length || size(b) - size(a))
 }
 
-/** A block to read: by number, and by hash where it is known. */
+/** A block to read: its number, and its hash if that is known. */
 export type WantedBlock = { readonly number: number; readonly hash: Hex | null }
 
 /**
- * Reads blocks and the logs of our tokens in them from every provider. Usually that is one request each; where the
- * hash is not known, the logs of the block that most providers have are a second one.
+ * Reads blocks and the logs of our tokens in them from every provider. Usually that takes one request each. If the hash
+ * is not known, a second request asks for the logs of the block that most providers have.
  */
 export async function readAccounts(
   chain: Chain,
@@ -204,8 +209,8 @@ export async function readAccounts(
 }
 
 /**
- * The headers of blocks alone, from every provider that shows in the same answer that it is on our chain: unlike a new
- * block, which must name our last one as its parent, they may take blocks away.
+ * Only the headers of blocks, from every provider that shows in the same answer that it is on our chain. This matters
+ * because these headers can orphan blocks; a new block proves its chain by naming our last one as its parent.
  */
 export async function readHeaders(
   chain: Chain,
@@ -225,7 +230,7 @@ function isWitnessed(verdict: BlockVerdict, enough: number): boolean {
   return verdict.kind === 'believed' && verdict.toldBy.length >= enough
 }
 
-/** An answer is looked at whenever another one arrives. Reading its logs once is enough. */
+/** The answers are read again whenever another one arrives. Each is parsed only once. */
 const logsRead = new WeakMap<RpcOutcome, ChainLog[]>()
 
 function logsIn(outcome: RpcOutcome | undefined): ChainLog[] | null {
@@ -270,8 +275,8 @@ const added: readonly { readonly name: string; readonly isQuantity: boolean }[] 
 ]
 
 /**
- * Whether a header hashes to the hash it claims. False may also mean that a newer fork added a field that we do not
- * know, so it proves a lie only where another provider's header of the same height does hash to its name.
+ * Whether a header hashes to the hash it claims. False may also mean that a newer fork added an unknown field. So it
+ * proves a lie only if another provider's header of the same height does hash to its own hash.
  */
 export function isGenuine(header: RawHeader): boolean {
   const hex = (name: string) => String(header[name] ?? '0x') as Hex
@@ -286,26 +291,26 @@ export function isGenuine(header: RawHeader): boolean {
   try {
     return hash(Buffer.from(toRlp(fields).slice(2), 'hex')) === header.hash.toLowerCase()
   } catch {
-    // Not hex: nothing that hashes to anything.
+    // Not hex, so it can't hash to anything.
     return false
   }
 }
 
 const hashed = [...words, ...quantities, ...seals, ...added.map(({ name }) => name)]
 
-/** How many of the fields that are hashed a header has. */
+/** How many of the hashed fields a header has. */
 function countHashed(header: RawHeader): number {
   return hashed.filter((name) => (header[name] ?? null) !== null).length
 }
 
-/** The fields that a header must have lost if it does not hash to its name; of those that came with forks, all it lacks. */
+/** The fields that a header lacks, if it does not hash to its hash. All missing fields of later forks are listed. */
 export function listLacking(header: RawHeader): string[] {
   const lacks = (name: string) => (header[name] ?? null) === null
   const lost = [...words, ...quantities, ...seals].filter(lacks)
   return lost.length > 0 ? lost : added.map(({ name }) => name).filter(lacks)
 }
 
-/** Whether a header is the other one, apart from fields that it lacks. */
+/** Whether two headers are equal, apart from fields that this one lacks. */
 function isPartOf(header: RawHeader, whole: RawHeader): boolean {
   const text = (value: unknown) =>
     String(value)
@@ -319,13 +324,13 @@ function isPartOf(header: RawHeader, whole: RawHeader): boolean {
 /** Whether a block with this bloom filter can contain a log with this address and these topics. */
 export function canContain(header: RawHeader, log: { address: Hex; topics: readonly Hex[] }): boolean {
   const bloom = bloomOf(header)
-  // A node that leaves the bloom out proves nothing.
+  // A node that leaves out the bloom filter proves nothing.
   if (bloom.length !== bloomBytes) return true
   return isInBloom(bloom, log.address) && log.topics.every((value) => isInBloom(bloom, value))
 }
 
 const bloomBytes = 256
-/** A full block has thousands of logs to compare with its bloom. */
+/** A full block has thousands of logs to compare with its bloom filter. */
 const blooms = new WeakMap<RawHeader, Buffer>()
 
 function bloomOf(header: RawHeader): Buffer {
@@ -342,8 +347,8 @@ function isInBloom(bloom: Buffer, value: Hex): boolean {
 }
 
 /**
- * The bits of values seen before. Every provider reports the same values, a block is read more than once, and a payment
- * has each of its values in two logs; hashing them each time would take a third of the worker's time.
+ * The bits of values seen before. Every provider reports the same values, a block is read more than once, and each
+ * value of a payment is in two logs. Hashing them each time would take a third of the worker's time.
  */
 const remembered = new Map<Hex, readonly number[]>()
 /** The values of some thirty full batches; 2 MB. */

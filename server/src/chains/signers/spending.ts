@@ -5,14 +5,14 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
  * when it is signed. Replacements at one nonce count once, by the dearest: only one of them is mined.
  */
 export type Spending = {
-  /** Counts a cost, or says why that would be too much; then nothing is counted. */
+  /** Counts a cost. If that would be too much, counts nothing and returns the reason. */
   take(cost: Cost): string | null
 }
 
 type Cost = {
   readonly address: string
   readonly network: string
-  /** Of several transactions with the same slot, one takes effect at most. */
+  /** Of several transactions with the same slot, at most one takes effect. */
   readonly slot: string
   /** In the smallest unit of the network's currency. */
   readonly units: bigint
@@ -20,7 +20,7 @@ type Cost = {
   readonly perDay: bigint | null
 }
 
-/** Bounds memory. A forgotten slot counts again, which is the safe side. */
+/** Limits memory. A forgotten slot is counted again, which errs on the safe side. */
 const slotsMax = 10_000
 
 /** With a file, the sums outlive the process: they are written there before anything is signed. */
@@ -57,7 +57,7 @@ type Spent = { readonly day: string; readonly sums: Map<string, bigint> }
 
 const nothing: Spent = { day: '', sums: new Map() }
 
-/** Throws if there is a file that is not ours: starting from nothing would forget what was spent. */
+/** Throws if the file exists but is not ours: starting from zero would forget what was spent. */
 function read(file: string): Spent {
   let text: string
   try {

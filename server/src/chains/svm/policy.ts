@@ -4,12 +4,12 @@ import { decodeTransaction, encodeTransaction, type SvmTransaction } from './mes
 import { accountProgram, findTokenAccount, readExact, systemProgram, tokenProgram } from './transfer.ts'
 
 /**
- * All that a settler's key ever signs on Solana, no matter which process asks: a payer's exact transfer of a known token, which has one
- * form (transfer.ts), and the creation of a wallet's account for a known token, as far as the operator allows. What is
- * left to steal is fees, and the rent of those accounts; both are limited per day.
+ * Everything that a settler's key signs on Solana, no matter which process asks: a payer's exact transfer of a known
+ * token, which has only one form (transfer.ts), and the creation of a wallet's account for a known token, within the
+ * operator's limit. Only fees and the rent of those accounts are left to steal, and both are limited per day.
  */
 
-/** What the chain keeps in a token account, and the fee of one signature. */
+/** The rent of a token account, and the fee of one signature. */
 const accountLamports = 2_039_280n
 const signatureLamports = 5_000n
 const zeros = new Uint8Array(64)

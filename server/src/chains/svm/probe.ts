@@ -6,8 +6,8 @@ import { openSvmChain } from './chain.ts'
 import { readAnswer, whole } from './witnesses.ts'
 
 /**
- * Probes the nodes of a Solana cluster, each by itself: whether it answers every call that is made, and how many of them
- * at once. What is behind a call says why it is made.
+ * Probes the nodes of a Solana cluster, each by itself: whether it answers every call that is made, and how many of
+ * them at once. The text next to each call says what it is for.
  */
 export async function probeSvmChain(
   network: SolanaNetwork,

@@ -9,7 +9,9 @@ import { readAnswer } from './witnesses.ts'
 /** SPL Token and its successor. They own token accounts and mints, never wallets. */
 const tokenPrograms: readonly string[] = [tokenProgram, 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb']
 
-/** Why money cannot go to a wallet, or why a wallet cannot send it. A recipient can be changed, a wallet put in order. */
+/**
+ * Why money can't go to a wallet, or why a wallet can't send it. A recipient can be changed; a wallet must be repaired.
+ */
 export type Hindrance = {
   readonly code: string
   readonly of: 'recipient' | 'wallet'
@@ -41,13 +43,13 @@ type RawAccount = {
 type Asked = {
   readonly mint: string
   readonly recipient: string
-  /** Who sends the money, and how much; without it, only the recipient is looked at. */
+  /** The sender and the amount. Without them, only the recipient is checked. */
   readonly from?: { readonly wallet: string; readonly amount: bigint }
 }
 
 /**
- * What stands in the way of a transfer to a recipient's own account for a token, as enough providers see it; null if
- * nothing does. We do not pay for a missing account: its owner could close it, keep its rent, and ask again.
+ * What prevents a transfer to a recipient's own account for a token, according to enough providers; null if nothing
+ * does. We do not pay for a missing account: its owner could close it, keep its rent, and ask again.
  */
 export async function findHindrance(
   { rpc, network }: SvmChain,

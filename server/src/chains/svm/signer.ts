@@ -7,7 +7,7 @@ import { findCreationRefusal, findTransferRefusal } from './policy.ts'
 
 /**
  * A settler's account. It pays fees and cannot redirect money: it only completes transactions that payers have signed.
- * Its key is in this process, or in another one that is asked for every signature.
+ * Its key is in this process, or in `signer`, which is asked for every signature.
  */
 export type SvmSigner = {
   readonly family: 'SOLANA'
@@ -33,8 +33,8 @@ export function makeSvmKey(): string {
 }
 
 /**
- * From 64 bytes, as in key files: the secret, then the public key. `answer` serves another process, with what
- * `openRemoteSvmSigner` there sends.
+ * From 64 bytes, as in key files: the secret, then the public key. `answer` serves another process: it takes the
+ * question that `openRemoteSvmSigner` sends from there.
  */
 export function openSvmSigner(secret: Uint8Array, guard: Guard = unlimited) {
   assert.equal(secret.length, 64, 'a key must be 64 bytes')
@@ -76,7 +76,7 @@ export function openSvmSigner(secret: Uint8Array, guard: Guard = unlimited) {
   } as const satisfies SvmSigner & { answer: unknown }
 }
 
-/** With the key in another process. Its answer is checked: the signature is the transaction's name. */
+/** With the key in another process. Its signature is checked, because it names the transaction. */
 export function openRemoteSvmSigner(address: string, ask: Ask, isAway: () => boolean): SvmSigner {
   const request = async (network: SolanaNetwork, message: Uint8Array, asked: object): Promise<Buffer> => {
     const signature = readBytes(await ask(address, network.caip2, asked))
@@ -104,7 +104,7 @@ function assemble(message: Uint8Array, own: Uint8Array, others: readonly Uint8Ar
   return { hash: toBase58(own), bytes: encodeTransaction({ message, signatures: [own, ...others] }) }
 }
 
-/** Bytes in base64, in the one form that encodes them; null if it is not that. */
+/** Bytes from base64; null unless the text is their canonical encoding. */
 function readBytes(text: unknown): Buffer | null {
   const bytes = typeof text === 'string' ? Buffer.from(text, 'base64') : null
   return bytes?.toString('base64') === text ? bytes : null

@@ -3,29 +3,29 @@ import type { RpcCall, RpcOutcome } from '../rpc.ts'
 import type { SvmChain } from './chain.ts'
 import { findTogether, lagMax, readAnswer, whole } from './witnesses.ts'
 
-/** What a provider says about a transaction. */
+/** One provider's report about a transaction. */
 export type Status = {
   readonly slot: number
   readonly isFailed: boolean
   readonly commitment: 'processed' | 'confirmed' | 'finalized'
 }
 
-/** What one provider knows at one moment. */
+/** One provider's knowledge at one moment. */
 export type View = {
   readonly provider: string
   /** Of its newest confirmed block. */
   readonly slot: number
   readonly finalizedSlot: number
-  /** Number of blocks up to the finalized one: the life of a blockhash is counted in these. */
+  /** Number of blocks up to the finalized one. The life of a blockhash is counted in blocks. */
   readonly finalizedHeight: number
-  /** In the order of the hashes; null if it does not know the transaction. */
+  /** In the order of the hashes; null if the provider does not know the transaction. */
   readonly statuses: readonly (Status | null)[]
 }
 
 type Views = {
-  /** Of the providers that are close to each other; empty if too few are. */
+  /** The views of providers that are close to each other; empty if there are too few. */
   readonly views: readonly View[]
-  /** Those that are too far from the others to be believed. */
+  /** Providers that are too far from the others to be believed. */
   readonly odd: readonly string[]
   readonly isDisputed: boolean
 }
@@ -46,7 +46,7 @@ const statusesPerCall = 256
  *
  * Nodes remember what happened in the last minute or two. To search further back costs them much, and some providers
  * charge ten times as much for it. So their history is searched only if one of them does not know a transaction and
- * `isTelling` says that something would follow from that.
+ * `isTelling` says that this would have a consequence.
  */
 export async function readViews(
   chain: SvmChain,
@@ -77,7 +77,7 @@ async function askForViews(
     return { provider, slot, ...finalized, statuses }
   })
   if (told.length < network.witnessesMin) return { views: [], odd: [], isDisputed: false }
-  // By slots too: a provider that understates its slot could hide a transaction for as long as it likes.
+  // By slots too: otherwise a provider that understates its slot could hide a transaction forever.
   const level = findTogether(told, ({ finalizedHeight }) => finalizedHeight, network.witnessesMin) ?? []
   const together = findTogether(level, ({ finalizedSlot }) => finalizedSlot, network.witnessesMin)
   const views: readonly View[] = together ?? []
@@ -86,7 +86,7 @@ async function askForViews(
 }
 
 /**
- * What every provider remembers of these transactions, and nothing of how far it is: enough to see that one landed, and
+ * The recent statuses of these transactions, without the providers' heights. That is enough to see that one landed, but
  * never that one did not.
  */
 export async function readRecent({ rpc }: SvmChain, hashes: readonly string[]): Promise<readonly View[]> {
@@ -130,7 +130,7 @@ export type SvmHeads = {
   readonly finalizedHeight: number
 }
 
-/** How far the chain is, as enough providers have it; null if too few do. */
+/** The heights that enough providers have reached; null if too few have. */
 export function findHeads(views: readonly View[], witnessesMin: number): SvmHeads | null {
   const reached = (numberOf: (view: View) => number) => reachedBy(views.map(numberOf), witnessesMin)
   const slot = reached((view) => view.slot)
@@ -158,15 +158,16 @@ export type Judged = {
   /** What enough providers report of the transaction, in a confirmed block; null if too few do. */
   readonly status: Status | null
   readonly odd: readonly string[]
-  /** They contradict each other about a finalized block. */
+  /** Whether they contradict each other about a finalized block. */
   readonly isDisputed: boolean
 }
 
 const keyOf = ({ slot, isFailed }: Status) => `${slot} ${isFailed}`
 
 /**
- * What became of a transaction. Until its block is finalized, providers may differ: one lags, or a fork decides
- * otherwise. After that one of them lies. Not to know the transaction counts as a statement only far past its slot.
+ * The outcome of a transaction. Until its block is finalized, providers may differ, because one lags or is on a fork.
+ * After that, one of them lies. A provider that doesn't know the transaction says something only if it is far past the
+ * transaction's slot.
  */
 export function judge(views: readonly View[], i: number, witnessesMin: number): Judged {
   const known = views.flatMap(({ provider, statuses }) => {
@@ -188,21 +189,21 @@ export function judge(views: readonly View[], i: number, witnessesMin: number): 
   return { status, odd: history.odd, isDisputed: history.isDisputed }
 }
 
-/** The providers that do not know a transaction, although they are past the slot in which it was seen. */
+/** The providers that don't know a transaction although they are past the slot in which it was seen. */
 export function findWithout(views: readonly View[], i: number, seenIn: number | null): readonly View[] {
   return views.filter(({ statuses, slot }) => (statuses[i] ?? null) === null && slot > (seenIn ?? -1))
 }
 
 /**
- * Whether something would follow if a provider did not know a transaction that another one knows, or that was seen in a
- * slot before, even if it searched its history.
+ * Whether it would have a consequence if a provider, even after searching its history, does not know a transaction that
+ * another one knows or that was seen in a slot before.
  */
 export function isMissed(views: readonly View[], i: number, seenIn: number | null): boolean {
   const slots = views.flatMap(({ statuses }) => statuses[i]?.slot ?? []).concat(seenIn ?? [])
   return slots.length > 0 && findWithout(views, i, Math.min(...slots)).length > 0
 }
 
-/** The providers that know it as a success, even in a block that no other provider has. */
+/** The providers that know it as successful, even in a block that no other provider has. */
 export function countWith(views: readonly View[], i: number): number {
   return views.filter(({ statuses }) => statuses[i] && !statuses[i].isFailed).length
 }

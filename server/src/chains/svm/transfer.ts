@@ -3,20 +3,19 @@ import type { SolanaNetwork } from '../../networks.ts'
 import { isSignedBy, type SvmTransaction } from './message.ts'
 
 /**
- * The only form that a signed payment may have. A settler pays for whatever it signs, so this form leaves a payer
- * nothing of ours to spend: limits on compute units and their price, at most two signatures, no programs but these, and
- * our account in no instruction but guards.
+ * The only form that a signed payment may have. A settler pays the fees of everything it signs, so this form leaves the
+ * payer no other way to spend our money: compute units and their price are limited, there are at most two signatures,
+ * no other programs run, and our account appears in no instruction except guards.
  *
  *   0  compute unit limit
  *   1  compute unit price
  *   2  TransferChecked of SPL Token
  *   3  one memo
  *
- * Wallets add guards by themselves, anywhere behind the price: assertions of the Lighthouse program about what the
- * transaction did to an account, ours too. They can only make it fail. On the chain, the fee payer may sign and pay in
- * every instruction that names it, so it is what a guard does that keeps our money safe: only instructions that read at
- * most two accounts are guards. Those that write memory at the payer's expense, and those that call other programs, are
- * not.
+ * Wallets add guards by themselves, anywhere after the price. A guard is an assertion of the Lighthouse program about
+ * an account after the transaction, which may be ours, and can only make the transaction fail. Any instruction that
+ * names the fee payer can make it pay, so only harmless ones are allowed: instructions that read at most two accounts.
+ * Instructions that write memory at the fee payer's expense, or call other programs, are refused.
  */
 export type ExactTransfer = {
   readonly feePayer: Address
@@ -27,7 +26,7 @@ export type ExactTransfer = {
   readonly amount: bigint
   readonly decimals: number
   readonly memo: string
-  /** The most that it can cost the fee payer, in lamports. */
+  /** The highest cost for the fee payer, in lamports. */
   readonly feeMax: bigint
 }
 
@@ -40,7 +39,7 @@ const lighthouseProgram = address('L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95')
 
 const instructionsMin = 3
 const instructionsMax = 7
-/** Phantom adds four. */
+/** Phantom adds four guards. */
 const guardsMax = 6
 /** Lighthouse's instructions by their first byte: 0 and 1 write memory, 16 and 17 are about trees and call other programs. */
 const guardFirst = 2
@@ -137,7 +136,7 @@ function readCompute(instruction: Instruction | undefined, kind: 2 | 3): bigint 
   return kind === 2 ? BigInt(data.readUInt32LE(1)) : data.readBigUInt64LE(1)
 }
 
-/** The account in which a wallet keeps a token. Money for the wallet goes there, and only there. */
+/** The account in which a wallet keeps a token. Only there can the wallet receive it. */
 export async function findTokenAccount(owner: string, mint: string): Promise<Address> {
   const { encode } = getAddressEncoder()
   const [found] = await getProgramDerivedAddress({

@@ -1,26 +1,27 @@
 import type { RpcOutcome } from '../rpc.ts'
 
 /**
- * What is believed of Solana. An answer carries nothing to check it by, so every question on which money depends goes to
- * all providers, and an answer counts if `witnessesMin` give it and they are more than half of those that answered:
+ * What is believed of Solana. Nothing in an answer proves it, so every question on which money depends goes to all
+ * providers. An answer counts if `witnessesMin` give it and they are more than half of those that answered:
  *
  *   a confirmed transaction   the same slot, time, error, bytes and token balances
  *   how far the chain is      the highest height that enough have reached: no provider raises it alone
  *   a blockhash's life        by the highest height of any provider: no provider shortens it alone
- *   dead                      enough are final past its last height and don't know it, and no other has it. A majority is
+ *   dead                      enough have finalized blocks past its last height and don't know it, and no other has it. A majority is
  *                             not enough: providers with a short history don't know an old transaction
  *
- * Not to know a transaction is lag until the provider is `lagMax` past it. Different answers about a confirmed block may be
- * a fork, about a finalized one they are a lie. Where no majority settles it, nothing is decided.
+ * A provider that does not know a transaction lags until it is `lagMax` past it. Different answers about a confirmed
+ * block may come from a fork; about a finalized block, one of them is a lie. If no majority decides, nothing is
+ * decided.
  */
 
 /**
- * Blockhashes live for 150 blocks, and providers take a node out of service long before it is that far behind: beyond
- * this, in slots or in blocks, a difference is no longer lag.
+ * A larger difference, in slots or in blocks, is no longer lag: blockhashes live for 150 blocks, and providers take a
+ * node out of service long before it is that far behind.
  */
 export const lagMax = 150
 
-/** Those whose heights are close to each other, highest first, if they are enough and the majority; else null. */
+/** Those whose heights are close to each other, highest first, if they are enough and more than half; else null. */
 export function findTogether<One>(
   told: readonly One[],
   heightOf: (one: One) => number,
@@ -36,7 +37,7 @@ export function findTogether<One>(
   return [highest, ...others]
 }
 
-/** Reads one answer. A node may answer anything: one without the form of an answer counts as none. */
+/** Reads one answer. A node may answer anything, so one of another form counts as none. */
 export function readAnswer<Raw, Fact>(
   outcome: RpcOutcome | undefined,
   read: (raw: Raw) => Fact | null,
@@ -50,7 +51,7 @@ export function readAnswer<Raw, Fact>(
   }
 }
 
-/** A slot, height or time. Throws what `readAnswer` expects if it is none. */
+/** A slot, height or time. Throws if it is none; `readAnswer` catches that. */
 export function whole(value: number): number {
   if (!Number.isSafeInteger(value) || value < 0) throw new TypeError('not a whole number')
   return value

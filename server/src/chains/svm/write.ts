@@ -15,21 +15,24 @@ import {
 import type { SolanaNetwork } from '../../networks.ts'
 import { computeProgram, findTokenAccount, memoProgram, tokenProgram } from './transfer.ts'
 
-/** A transfer needs about 7,000, and a memo 350 for each of its 66 characters at most; the rest is for guards. */
+/**
+ * A transfer needs about 7,000 compute units, and a memo 350 for each of its at most 66 characters. The rest is for
+ * guards.
+ */
 const computeUnits = 100_000
-/** What a unit costs at first, in millionths of a lamport: in all a hundredth of what the signatures cost. */
+/** The first price of a compute unit, in millionths of a lamport: in total a hundredth of the signatures' fee. */
 const microLamportsMin = 1_000n
-/** A transaction that no block included pays this many times more the next time it is signed. */
+/** The factor by which the price rises each time a transaction got into no block. */
 const raise = 10n
 
-/** The price of a unit after so many transactions for the same purpose were in no block. */
+/** The price of a compute unit after this many transactions for the same purpose got into no block. */
 export function priceUnits({ computeUnitPriceMax }: SolanaNetwork, unlanded: number): bigint {
   let price = microLamportsMin
   for (let i = 0; i < unlanded && price < computeUnitPriceMax; i++) price *= raise
   return price < computeUnitPriceMax ? price : computeUnitPriceMax
 }
 
-/** Builds a payment or a refund in the only accepted form, ready to be signed by who cannot query a node. */
+/** Builds a payment or a refund in the only accepted form, for a signer that can't query a node. */
 export async function writeExact(wanted: {
   readonly feePayer: string
   readonly payer: string

@@ -25,7 +25,7 @@ export type CreditRow = {
   readonly acceptedAt: Date | null
   readonly dismissedAt: Date | null
   readonly hints: readonly PaymentHint[]
-  /** What the store that reads it has noted; null for other readers. */
+  /** The reading store's note; null for other readers. */
   readonly note: PaymentNote | null
   readonly firstBlockTime: Date
   readonly includedAt: Date
@@ -33,7 +33,9 @@ export type CreditRow = {
   readonly finalizedAt: Date | null
   readonly isOrphaned: boolean
   readonly isReversed: boolean
-  /** Whether it may complete its checkout: it is witnessed, or within what one provider alone may complete. */
+  /**
+   * Whether it may complete its checkout: it is witnessed, or within the limit of what one provider alone may complete.
+   */
   readonly counts: boolean
   /** Orphaned here, but included in another block. */
   readonly isIncludedAgain: boolean
@@ -101,7 +103,10 @@ export function toCreditRow(row: RawCredit): CreditRow {
   }
 }
 
-/** SQL: a row of `credits` as JSON, for `creditFromJson`. Its amount is text, because JSON numbers end at 2^53. */
+/**
+ * SQL: a row of `credits` as JSON, for `creditFromJson`. Its amount is text, because JSON numbers are exact only up to
+ * 2^53.
+ */
 export function creditJson(alias: string): string {
   return `to_jsonb(${alias}) || jsonb_build_object('amount', ${alias}.amount::text)`
 }

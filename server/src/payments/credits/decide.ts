@@ -58,7 +58,7 @@ export async function hasExact(tx: Transaction, checkoutId: string): Promise<boo
   return rows.length > 0
 }
 
-/** Writes what a store notes about a payment; null removes it. False if that is what the note says already. */
+/** Writes a store's note about a payment; null removes it. False if the note already says that. */
 export async function writeNote(
   tx: Transaction,
   storeId: StoreId,

@@ -16,7 +16,7 @@ export type SeenPlain = {
   readonly logIndex: number
   /**
    * Index among the transfers of the transaction with the same token, payer, recipient and amount. Unlike logIndex, it
-   * survives inclusion in another block, and a reading that missed other transfers.
+   * stays the same in another block, and when a read missed other transfers.
    */
   readonly position: number
 }
@@ -32,8 +32,9 @@ export type Concern = {
     readonly storeId: string | null
     readonly isMatch: boolean
     /**
-     * Whether somebody else sent it first, and either its wallet is also paid outside Farthing or it was sent before it
-     * was presented here. It may have paid for something else, so it does not pay its checkout, and the store decides.
+     * Whether somebody else sent it first, and its wallet is also paid outside Farthing, or it was sent before it was
+     * presented here. It may have paid for something else, so it does not pay its checkout, and the store decides about
+     * it.
      */
     readonly isForeign?: boolean
     /** Whether it will most likely pay its checkout, which the caller has locked. */
@@ -41,7 +42,7 @@ export type Concern = {
   } | null
 }
 
-/** Locks those of the checkouts that wait for a payment, and returns them. */
+/** Locks those checkouts that wait for a payment, and returns them. */
 export async function lockWaiting(tx: Transaction, checkoutIds: readonly string[]): Promise<Set<string>> {
   const rows = await tx.query<{ id: string }>(
     `select id from checkouts where id = any($1) and status = 'PROCESSING' order by id for no key update`,
@@ -51,8 +52,8 @@ export async function lockWaiting(tx: Transaction, checkoutIds: readonly string[
 }
 
 /**
- * Orphans the credits of blocks that left the chain. Those that too few providers have reported leave their places too,
- * so that a new reading decides if the block comes back. Returns the checkouts affected.
+ * Orphans the credits of blocks that left the chain. Credits that too few providers reported also give up their places,
+ * so that a new read decides if the block comes back. Returns the checkouts affected.
  */
 export async function orphanCredits(
   tx: Transaction,
@@ -209,19 +210,19 @@ function parseKey(key: string): { network: string; block_hash: string; log_index
 }
 
 /**
- * SQL: whether the transfer `i` was counted before, and its credit was deleted or its payer erased since. A reading that
- * left out the authorization of a transfer is recognised by its position. $1 is the network.
+ * SQL: whether the transfer `i` was counted before, and its credit was deleted or its payer erased since. If a read
+ * missed the transfer's authorization, its position identifies it. $1 is the network.
  */
 export const isKept = (i: string) => `exists (select 1 from kept_credits x where x.key in (
   credit_key($1, ${i}.transaction_hash, ${i}.asset, ${i}.payer, ${i}.pay_to, ${i}.amount, ${i}.position),
   nonce_key($1, ${i}.asset, ${i}.payer, ${i}.nonce)))`
 
-/** Above every position of a transfer: positions from here on belong to erased payers. */
+/** Above every position of a transfer. Positions from here on belong to erased payers. */
 export const erasedPosition = 1_000_000
 
 /**
- * SQL: a log index for the credit `k` that no block can have, so that its place is free for the real transfer. It is a
- * window function over all credits that the statement moves.
+ * SQL: a log index for the credit `k` that no block has, so that its place is free for the real transfer. A window
+ * function, over all credits that the statement moves.
  */
 export function placeOutside(k: string): string {
   return `(select least(0, min(o.log_index)) from credits o where o.network = ${k}.network and o.block_hash = ${k}.block_hash)
@@ -280,25 +281,25 @@ export async function reverseOrphanedTransfers(
 
 /**
  * SQL: who owns money that matches no checkout. Several stores may have registered the same wallet, so such a credit
- * has no store of its own. Its owners follow from the wallets whenever it is read: see `payment_owners` in the schema.
+ * has no store of its own. Each read derives its owners from the wallets: see `payment_owners` in the schema.
  */
 
-/** The owners of credit `k` among the stores of a mode, which is SQL too. */
+/** The owners of credit `k` among the stores of a mode (SQL). */
 export function ownersOf(mode: string): string {
   return `payment_owners(k.pay_to, k.included_at, ${mode})`
 }
 
 /**
- * The same for one store ($1), wherever it is asked, also in the console, which sees no other store's wallets: null if
- * credit `k` is not the store's, else whether the store may decide about it.
+ * The same for one store ($1). It also works in the console, which sees no other store's wallets. Null if credit `k`
+ * does not belong to the store, else whether the store may decide about it.
  */
 export function rightOf(mode: string): string {
   return `payment_right($1, k.pay_to, k.included_at, ${mode})`
 }
 
 /**
- * The checkouts of a store, which is SQL too, that an unmatched credit `k` may have been meant for. They are not deleted
- * while it is unmatched.
+ * The checkouts of a store (SQL) that an unmatched credit `k` may have been meant for. They are not deleted while it is
+ * unmatched.
  */
 export function hintsFor(storeId: string): string {
   return `(select json_agg(json_build_object('checkoutId', h.checkout_id, 'disposition', h.disposition)
@@ -307,8 +308,8 @@ export function hintsFor(storeId: string): string {
 }
 
 /**
- * Whether a store, which is SQL like the address and the mode, may have money that came to the address assigned by its
- * amount alone: unless others have proven that the wallet is theirs, and it has not.
+ * Whether money at an address may be assigned to a store by its amount alone (store, address and mode are SQL). Not if
+ * others have proven the wallet and the store has not.
  */
 export function mayMatchAt(storeId: string, payTo: string, mode: string): string {
   return `(exists (select 1 from wallets w where w.store_id = ${storeId} and w.pay_to = ${payTo} and w.proven_at is not null)
@@ -316,7 +317,7 @@ export function mayMatchAt(storeId: string, payTo: string, mode: string): string
       where w.pay_to = ${payTo} and w.proven_at is not null))`
 }
 
-/** A store of test mode owns nothing on a live network, although an address is the same on all of them. */
+/** A test store owns nothing on a live network, although an address is the same on all networks. */
 export function modeOf(caip2: string): string {
   return networks.find((network) => network.caip2 === caip2)?.mode ?? ''
 }
@@ -327,7 +328,7 @@ export function networksOf(mode: string): string[] {
 
 /** SQL for the finality of credits on chains that are read block by block. */
 
-/** A payment that has become safe on the chain, and whose checkout is COMPLETED and stays so. */
+/** A payment that has become safe, and whose checkout is and stays COMPLETED. */
 export type NewlySafe = {
   readonly checkoutId: CheckoutId
   readonly paymentId: string
@@ -337,14 +338,13 @@ export type NewlySafe = {
 }
 
 /**
- * SQL: whether the credit `k` completes a checkout. The announcement that such a credit is final is written together
- * with the fact, so it is left to that: see `readFacts` and `writeAnnouncements`.
+ * SQL: whether the credit `k` completes a checkout. Its finality is left to `readFacts` and `writeAnnouncements`,
+ * because it must be written together with its announcement.
  */
 export const isFinalByAnnouncement = `k.disposition = 'exact' and k.orphaned_at is null and k.witnessed_at is not null`
 
 /**
- * The highest block up to which there are at most `limit` credits that are not final, or the first one with any if it
- * has more.
+ * The highest block up to which at most `limit` credits are not final, or the first block with any if that has more.
  */
 export async function findReach(
   db: Database,
@@ -363,9 +363,8 @@ export async function findReach(
 }
 
 /**
- * Records the finality that blocks have reached, of those credits whose blocks are within the range. Returns the
- * checkouts to evaluate again, and the payments that have become safe where there is nothing to evaluate: more finality
- * does not change a COMPLETED checkout.
+ * Records the finality of the credits in a range of blocks. Returns the checkouts to evaluate again, and the payments
+ * that became safe in COMPLETED checkouts, which need no evaluation.
  */
 export async function advanceCredits(
   tx: Transaction,
@@ -400,7 +399,7 @@ export async function advanceCredits(
 
 export const safeSentence = 'payment safe: its block is not expected to be replaced'
 
-/** One log line for each payment that has become safe, once that is committed. */
+/** Logs each payment that has become safe, after the commit. */
 export function reportSafe(
   ctx: Context,
   tx: Transaction,

@@ -16,8 +16,8 @@ export function limitsAlone({ config }: Context, { assets }: Network): Map<strin
 /** SQL for credits that too few providers have reported, or that one made up. */
 
 /**
- * The share of the limits that is used up by credits that count although one provider alone reported them. Credits that
- * such a provider made up use their share for a day, so that it cannot go on making up payments as they are withdrawn.
+ * The part of the limits that is used by credits that count although only one provider reported them. Withdrawn
+ * credits, which such a provider made up, use their part for a day, so that it can't keep making up new ones.
  */
 const usedAlone = `
   select coalesce(sum(k.amount / l.units), 0) as share from credits k join limits l on l.asset = k.asset and l.units > 0
@@ -26,7 +26,7 @@ const usedAlone = `
       or (k.log_index < 0 and k.orphaned_at > clock() - interval '1 day'))`
 
 /**
- * Lets credits that one provider alone has reported count, oldest first, as far as all such credits of the network together
+ * Counts credits that only one provider has reported, oldest first, as long as all such credits of the network together
  * stay within the limits. A limit is per asset, in units; each credit uses up its share of it. The caller holds the
  * network's lock.
  */
@@ -52,7 +52,7 @@ export async function allowAlone(
   )
 }
 
-/** How much of each limit is left for new payments. What is claimed already will need its share. */
+/** The part of each limit that is left for new payments. Claimed payments already need theirs. */
 export async function readAloneLeft(
   db: Database,
   network: string,
@@ -75,9 +75,9 @@ export async function readAloneLeft(
 }
 
 /**
- * Withdraws the credits of a block that a witnessed reading of it does not contain: a provider made them up. They leave
- * their place on the chain to what is really there. Erased payers are left out: their rows read differently, and are final.
- * Returns the checkouts affected.
+ * Withdraws credits of a block that a witnessed read of it does not contain, because a provider made them up. They give
+ * up their place on the chain to the real transfer. Erased payers are left out: their rows look different, and are
+ * final. Returns the checkouts affected.
  */
 export async function withdrawUntold(
   tx: Transaction,

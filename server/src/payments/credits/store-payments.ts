@@ -4,15 +4,15 @@ import { type CheckoutId, isId, type StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
 import { hintsFor, networksOf, rightOf } from './rows.ts'
 
-/** SQL for a store's payments: one, the list, and the undecided ones. $1 is always the store. */
+/** SQL for a store's payments: a single one, the list, and the undecided ones. $1 is always the store. */
 
 const columns = `k.*, false as is_included_again, false as is_claimed, false as is_reserved, ${hintsFor('$1')},
   (select json_build_object('text', n.note, 'actor', n.actor, 'notedAt', n.noted_at) from payment_notes n
     where n.payment_id = k.payment_id and n.store_id = $1) as note`
 
 /**
- * One row per payment, however often the chain has reorganised: the live inclusion, or else the last one, once it is
- * known not to return. Until that is known, the payment is not listed.
+ * One row per payment, no matter how often the chain has reorganised: the live inclusion, or else the last one, once it
+ * can't return. Until then, the payment is not listed.
  */
 const isCurrent = `(k.orphaned_at is null or k.reversed_at is not null and not exists (
   select 1 from credits o where o.payment_id = k.payment_id
@@ -57,7 +57,7 @@ export async function findCheckoutOf(
   return row?.id ?? null
 }
 
-/** How many payments one query looks through, however many strangers have sent. */
+/** How many payments one query reads at most, no matter how many strangers have sent. */
 const windowRows = 150
 
 export type PaymentFilter = {
@@ -91,14 +91,14 @@ export type PaymentRange = {
 
 export type PaymentRows = {
   readonly rows: CreditRow[]
-  /** Where the search ended, if it has not seen all there is. */
+  /** Where the search ended, if it has not read everything. */
   readonly endedAt: string | null
 }
 
 /**
- * Lists the newest payments first. Every page is read in the order of an index, and reads a bounded number of rows
- * whatever the filters. A filter that an index knows reads only what it returns. Any other filter looks through the next
- * `windowRows` payments: the page ends there, even if it is short, and the next page goes on.
+ * Lists the newest payments first. Every page is read in the order of an index, and reads a limited number of rows with
+ * any filter. A filter with an index reads only the rows it returns. Any other filter reads the next `windowRows`
+ * payments: the page ends there, even if it is short, and the next page continues.
  */
 export async function listPayments(
   db: Database,
@@ -117,7 +117,7 @@ export async function listPayments(
   }
 }
 
-/** Each combination of filters is its own statement, so that each is planned for the index that serves it. */
+/** Each combination of filters is a separate statement, so that each is planned for its index. */
 function inOrder(filter: PaymentFilter, values: unknown[]): string {
   const { checkoutId, disposition, payer } = filter
   const indexed = ['k.payment_id < $2', 'k.payment_id >= $4']
@@ -151,7 +151,7 @@ function inOrder(filter: PaymentFilter, values: unknown[]): string {
 
 /**
  * SQL: the newest payments of `source`. Conditions without an index, `others`, are checked within the window only.
- * `always` costs most, and is checked last.
+ * `always` is the most expensive and comes last.
  */
 function within(
   source: string,
@@ -174,8 +174,8 @@ function within(
 function unmatched(values: unknown[], newest: (source: string, isOwn: string) => string): string {
   const isOwn = `${isOfMode(values, 'mine.mode')}
     and ${rightOf('mine.mode')} is not null`
-  // What cannot be the store's is left out before its owners are looked up: wallets that others have proven, and what
-  // came before the store had the wallet.
+  // Payments that can't belong to the store are left out before their owners are looked up: those to wallets that
+  // others have proven, and those from before the store had the wallet.
   return `select k.* from (
        select w.pay_to, s.mode, bool_or(w.proven_at is not null) as is_proven, min(w.created_at) as since
        from wallets w join stores s on s.id = w.store_id
@@ -202,7 +202,7 @@ function ofTransaction(filter: PaymentFilter, values: unknown[]): string {
   if (checkoutId !== null) conditions.push(`k.checkout_id = $${values.push(checkoutId)}`)
   if (disposition !== null) conditions.push(`k.disposition = $${values.push(disposition)}`)
   if (payer !== null) conditions.push(`k.payer = $${values.push(payer)}`)
-  // Live payments and those that a reorganisation took have an index each.
+  // Live payments and those that a reorganisation removed have separate indexes.
   return `select ${columns}, true as matches, false as is_end from (
       select * from credits k where ${hash} and k.orphaned_at is null
       union all select * from credits k where ${hash} and k.orphaned_at is not null
@@ -220,16 +220,16 @@ function amountAndNetwork({ network, minAmount, maxAmount }: PaymentFilter, valu
   ]
 }
 
-/** A cent of a token of six decimals, the fewest that tokens have. The index has it too (migration 0032). */
+/** A cent of a token with six decimals, the fewest that tokens have. The index uses it too (migration 0032). */
 const centUnits = 10_000n
 
 const isOpen = 'k.orphaned_at is null and k.dismissed_at is null and k.accepted_at is null'
 
 /**
- * SQL: money that completed no checkout, and has been neither accepted nor dismissed. Its indexes hold nothing else, so dismissed
- * payments cost nothing here. It looks through the newest `windowRows` of the store's checkouts, and of each of its
- * wallets. Without a checkout, less than a cent is left out, so that strangers must pay to fill that window; the list of
- * payments has it.
+ * SQL: money that completed no checkout, and has been neither accepted nor dismissed. Its indexes contain nothing else,
+ * so dismissed payments cost nothing here. It reads the newest `windowRows` of the store's checkouts, and of each of
+ * its wallets. Amounts under a cent without a checkout are left out, so that strangers must pay to fill that window;
+ * the list of payments has them.
  */
 function undecided(values: unknown[], rows = windowRows): string {
   const newest = (condition: string) =>
@@ -245,7 +245,7 @@ function undecided(values: unknown[], rows = windowRows): string {
   return `(select * from (${branches.join(' union all ')}) k where k.may_decide is not null)`
 }
 
-/** Newest first. `window` limits how many of each kind are looked through. */
+/** Newest first. `window` limits how many rows of each kind are read. */
 export async function listUndecided(
   db: Database,
   storeId: StoreId,
@@ -260,7 +260,7 @@ export async function listUndecided(
   return rows.map((row) => ({ ...toCreditRow(row), mayDecide: row.may_decide }))
 }
 
-/** Reads one by its id, even one that is outside the window or less than a cent. */
+/** Reads one by its id, even outside the window or below a cent. */
 export async function readUndecided(
   db: Database,
   storeId: StoreId,

@@ -15,9 +15,9 @@ type Landed = {
 }
 
 /**
- * Writes the credits for one place on a chain: transfers by authorization, except those that differ from their claim,
- * and plain transfers. One with a refund's nonce is written in any case: money went back, and a restored database may
- * know that nonce with other terms. Returns the checkouts whose facts changed.
+ * Writes the credits for one place on a chain: plain transfers, and transfers by authorization except those that differ
+ * from their claim. A transfer with a refund's nonce is always written: money was refunded, and a restored database may
+ * have other terms for that nonce. Returns the checkouts whose facts changed.
  */
 export async function writeCredits(
   ctx: Context,
@@ -35,7 +35,7 @@ export async function writeCredits(
         seen,
         paymentId: paymentId(),
         checkoutId: claim?.isMatch && !claim.isForeign ? claim.checkoutId : null,
-        // A refund's transfer pays no checkout, and belongs to a store only if that owns the wallet it went to.
+        // A refund's transfer pays no checkout. It belongs to a store only if that store owns the receiving wallet.
         storeId: claim?.isMatch && !claim.isForeign && claim.checkoutId ? claim.storeId : null,
         isExpected: claim?.isExpected === true && !claim.isForeign,
         sender: null,
@@ -64,23 +64,23 @@ export type NewCredit = {
   /** The checkout's store. */
   readonly storeId: string | null
   /**
-   * Whether it is written as exact at once, if it is new and its checkout has had no exact credit: one that the chain
-   * removed may come back in the same block. The caller has locked the checkout.
+   * Whether it is written as exact at once, if it is new and its checkout has had no exact credit. (A removed credit
+   * may come back in the same block.) The caller has locked the checkout.
    */
   readonly isExpected: boolean
-  /** Who sent the transaction of a plain transfer, if that is known. */
+  /** The sender of a plain transfer's transaction, if known. */
   readonly sender: { readonly address: string; readonly nonce: number } | null
 }
 
 /**
- * Writes the credits found in a block. A new inclusion of the same transfer orphans the old credit and keeps what was
- * decided about it. When a block becomes canonical again, its credits are no longer orphaned, but one that was exact
- * becomes overpaid if another credit is exact by then. An unmatched credit whose claim has turned up is assigned to
- * that claim. The disposition is decided under the checkout's lock when its status is updated, in the same transaction;
- * until then, a credit with a checkout counts as overpaid, or as exact if that is expected, so that it need not be
- * written twice. If an earlier reading of the block reported another transfer at the same place, that one stays: a
- * witnessed reading withdraws false ones before it writes. A transfer that counted long ago, and whose credit is deleted, is never
- * written again. Returns only the checkouts of credits that are new or changed, since blocks are read again.
+ * Writes the credits found in a block. A new inclusion of the same transfer orphans the old credit and keeps the
+ * store's decisions about it. When a block becomes canonical again, its credits are live again, but an exact one
+ * becomes overpaid if another credit is exact by then. An unmatched credit is assigned to its claim if that has turned
+ * up. The disposition is decided under the checkout's lock when its status is updated, in the same transaction; until
+ * then, a credit with a checkout counts as overpaid, or as exact if that is expected, so that it need not be written
+ * twice. If an earlier read of the block reported another transfer at the same place, that one stays: a witnessed read
+ * withdraws false ones before it writes. A transfer that counted long ago, and whose credit was deleted, is never
+ * written again. Returns only the checkouts of new or changed credits, because blocks are read again.
  */
 export async function upsertCredits(
   tx: Transaction,
@@ -156,7 +156,7 @@ export async function upsertCredits(
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
-/** SQL: the credits of the transfer `i`, live or orphaned ones: these have different indexes. */
+/** SQL: the credits of the transfer `i`. Live and orphaned ones have different indexes. */
 function creditsOfTransfer(liveness: string): string {
   return `select * from credits where network = $1 and asset = i.asset and payer = i.payer and nonce = i.nonce
       and ${liveness}
@@ -166,23 +166,23 @@ function creditsOfTransfer(liveness: string): string {
       and nonce is null and i.nonce is null and ${liveness}`
 }
 
-/*
+/**
  * Each transfer is kept in one place: live in one block only, and numbered among its equals.
  *
  * Equal transfers are those of one transaction with the same token, payer, recipient and amount. `position` numbers
- * them, so that they are found again when the transaction is included in another block. A node may report a block in part,
- * so a reading numbers only what it has, and another reading of the same block numbers them differently. The last reading's
- * numbers hold. What it left out is numbered after them until a witnessed reading decides whether it is there. Which of
- * several equal transfers has which number does not matter.
+ * them, so that they are found again when the transaction is included in another block. A node may report only part of
+ * a block, so a read numbers only the transfers it has, and another read of the same block may number them differently.
+ * The last read's numbers count. Transfers that it left out get numbers after those, until a witnessed read decides
+ * whether they exist. It does not matter which of several equal transfers has which number.
  */
 
-/** Above every position: numbers are moved through here, because the unique index looks at each row by itself. */
+/** Above every position. Numbers are moved through here, because the unique index checks each row by itself. */
 const parkedFrom = 1_000_000_000
 
 /**
- * Before a reading of a block is written: orphans the credits of the same transfers in other blocks, or of the same
- * nonces elsewhere in this one, and takes their numbers from equal transfers of this block that have others now.
- * Returns whether there are some that this reading left out. `input` is the reading, as JSON.
+ * Prepares for writing a read of a block. Orphans the credits of the same transfers in other blocks, or of the same
+ * nonces elsewhere in this block, and frees the numbers of equal transfers that have other numbers now. Returns whether
+ * this read left some out. `input` is the read, as JSON.
  */
 async function makeRoom(
   tx: Transaction,
@@ -221,7 +221,7 @@ async function makeRoom(
   return rows.some(({ is_left_out }) => is_left_out)
 }
 
-/** After a reading was written: numbers what it left out after what it has. */
+/** After a read was written, gives the transfers that it left out numbers after its own. */
 async function numberLeftOut(tx: Transaction, network: string, blockHash: string): Promise<void> {
   await tx.query(
     `with left_out as (

@@ -19,7 +19,7 @@ export function reportForeign(
 ): void {
   ctx.log.error(
     { network: idOfNetwork(network), ...found },
-    'a transaction that is not ours used a settler’s nonce, so somebody else has its key: the settler sends nothing more, and other settlers send its payments; run doctor',
+    'a transaction that is not ours used a settler’s nonce, so somebody else has its key; the settler sends nothing more, and other settlers send its payments; run doctor',
   )
 }
 

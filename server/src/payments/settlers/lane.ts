@@ -13,11 +13,11 @@ const leaseSeconds = 10
 /** How old a settler's balance may be: while somebody may be paying, while it is too low for that, and otherwise. */
 const balanceKeptSeconds = { awake: 10, low: 30, idle: 600 }
 
-/** How a lane reads what its settler has, and what it needs. */
+/** How a lane reads its settler's balance and the balance that it needs. */
 type Funds = {
   readonly readBalance: (settler: Leased) => Promise<bigint>
   readonly readDataFee?: () => Promise<bigint>
-  /** Below this, payers are refused. */
+  /** Below this balance, payers are refused. */
   readonly least: (baseFee: bigint, dataFee: bigint) => bigint
 }
 
@@ -25,8 +25,8 @@ type Entered = { readonly settler: Leased; readonly follower: Follower & { reado
 
 /**
  * How every lane's step begins: lease the settler's row, read how far the chain was followed, and refresh the balance
- * and data fee that readiness depends on. Returns 'held' if another process has the settler, and 'blind' if the chain is
- * not followed: the outcome of a transaction would go unseen, so nothing is sent.
+ * and data fee that readiness depends on. Returns 'held' if another process has the settler, and 'blind' if the chain
+ * is not followed: nobody would see a transaction's outcome, so nothing is sent.
  */
 export async function enterLane(
   ctx: Context,
@@ -52,15 +52,15 @@ export async function enterLane(
 }
 
 /**
- * How long a lane rests after a refusal: longer than it may be silent before payments get 503, so that no payer signs a
- * payment that this settler will not send.
+ * How long a lane pauses after a refusal. After a shorter silence, payments already get 503, so no payer signs a payment
+ * that this settler will not send.
  */
 const refusedRestMs = 30_000
 
 /**
  * Runs a lane's steps while its signer can be reached, and reports when that changes. Without a signer the lane is
- * silent: it gives up its lease, another process may take it, and if none does, payments get 503 before they are
- * claimed. What was committed is unaffected, and everything goes on where it stopped.
+ * silent. It gives up its lease, so that another process may take it; if none does, payments get 503 before they are
+ * claimed. Committed transactions are unaffected, and everything continues where it stopped.
  */
 export function openSteps(
   ctx: Context,
@@ -96,7 +96,7 @@ export function openSteps(
       ctx.metrics.taskFailures.inc({ task: `sign ${network} ${signer.address}` })
       ctx.log.error(
         { ...fields, reason: error.message },
-        'the signing policy refused what a lane asked its settler’s key to sign; trying again in 30 s. If a limit is used up, raise it or wait until midnight (UTC)',
+        'the signing policy refused a lane’s transaction; trying again in 30 s. If a limit is used up, raise it or wait until midnight (UTC)',
       )
       return false
     }
@@ -130,13 +130,13 @@ export function reportSent(
 }
 
 /**
- * What a node's refusal means: it has the transaction, or another one in its place (`taken`); the settler cannot pay for
- * it (`unfunded`); or it will not take it (`refused`).
+ * The meaning of a node's refusal: it has the transaction or another one at its nonce (`taken`), the settler can't pay
+ * for it (`unfunded`), or the node does not accept it (`refused`).
  */
 export type Meaning = 'taken' | 'unfunded' | 'refused'
 
 /**
- * Sends committed bytes to every node, and records whether one took them. The nodes' answers decide nothing about the
+ * Sends committed bytes to every node, and records whether one accepted them. The nodes' answers say nothing about the
  * payment: its outcome is read from the chain.
  */
 export async function broadcast(
@@ -171,26 +171,26 @@ export async function broadcast(
   if (meaning === 'unfunded')
     ctx.log.warn(
       fields,
-      'a settler cannot pay for its transaction; everything behind it waits: send it money, see settler list',
+      'a settler cannot pay for its transaction, so everything behind it waits; send it money (see settler list)',
     )
   else
     ctx.log.warn(
       fields,
-      'the nodes refuse a transaction; its lane sends it again every few seconds: check what they say',
+      'the nodes refuse a transaction; its lane sends it again every few seconds; check the nodes’ message',
     )
 }
 
-/** What nodes answered when bytes were sent. */
+/** The nodes' answers when bytes were sent. */
 type Reception = {
-  /** Whether a node took them, now or before. */
+  /** Whether a node accepted them, now or before. */
   readonly isTaken: boolean
   /** Whether nodes refused them because the settler cannot pay. */
   readonly isUnfunded: boolean
-  /** The node's words, if it refused them. */
+  /** The node's message, if it refused them. */
   readonly refusal: string | null
 }
 
-/** Records that bytes were sent. It is news if nodes refused them for a reason that was not recorded before. */
+/** Records that bytes were sent. Returns whether nodes refused them for a reason that was not recorded before. */
 async function noteSent(
   db: Database,
   hash: string,

@@ -10,18 +10,18 @@ import type { Rail, Rails } from '../rail.ts'
 
 /** A lane that has been silent for longer than this is not running. */
 const laneSilenceSecondsMax = 15
-/** A lane whose oldest transaction has been unmined for longer than this is stuck. */
+/** A lane whose oldest transaction has not been mined for longer than this is stuck. */
 const unminedSecondsMax = 60
 /**
  * If the head has not moved for longer than this, the chain has halted or we are cut off from it. If it moves, but is
- * older than this by its own time, what came while nobody followed the chain is still being read.
+ * older than this by its own time, blocks from a time without a follower are still being read.
  */
 const headAgeSecondsMax = 30
-/** While nobody needs a network, its head is looked at this rarely. */
+/** How rarely the head is looked at while nobody needs the network. */
 const idleSeconds = cadence.idleMs / 1_000
 /**
- * If payments of this many wallets wait longer than usual, two full batches are held up, and the next payment would wait
- * longer still. Wallets are counted, not payments: one wallet can hold back its own.
+ * If payments of this many wallets wait longer than usual, two full batches are late, and the next payment would wait
+ * even longer. Wallets are counted instead of payments, because one wallet can delay its own payments.
  */
 const overdueMax = 2 * 160
 const rememberedMs = 500
@@ -29,8 +29,8 @@ const rememberedMs = 500
 export const whyRestoring = 'The database was restored and is being compared with the chain.'
 
 /**
- * Whether a payment can be settled on a network now: null if so, or a sentence that says why not. Without an amount, the
- * answer is about the network, however many payments wait.
+ * Whether a payment can be settled on a network now: null, or a sentence that says why not. Without an amount, the
+ * answer is about the network in general, no matter how many payments wait.
  */
 export type Readiness = (network: string, amount?: Amount) => Promise<string | null>
 
@@ -38,8 +38,8 @@ export type Readiness = (network: string, amount?: Amount) => Promise<string | n
 type Amount = { readonly asset: string; readonly units: bigint }
 
 /**
- * Checked before a claim, never after: a claimed payment is settled as soon as that is possible. The answer is cached
- * for half a second.
+ * Checked before a claim, never after it: a claimed payment is settled as soon as possible. The answer is cached for
+ * half a second.
  */
 export function openReadiness(ctx: Context, rails: Rails): Readiness {
   const { get } = remember((network: string) => judge(ctx, network, rails.get(network)), {
@@ -59,9 +59,11 @@ export function openReadiness(ctx: Context, rails: Rails): Readiness {
 
 type Verdict = {
   readonly obstacle: string | null
-  /** What may still complete while one provider alone reports it, in units per asset; null if enough providers do. */
+  /**
+   * How much may still complete while only one provider reports it, in units per asset; null if enough providers do.
+   */
   readonly aloneLeft: ReadonlyMap<string, bigint> | null
-  /** Whether so many payments wait that a further one would not be settled soon. */
+  /** Whether so many payments wait that another one would not be settled soon. */
   readonly isBehind: boolean
 }
 
@@ -101,15 +103,17 @@ function findObstacle(
 }
 
 /**
- * Whether a settler can pay for everything that is claimed, and a full batch more: nodes demand the most that a
- * transaction can cost before they take it.
+ * Whether a settler can pay for everything that is claimed and for one more full batch. Nodes accept a transaction only
+ * if the settler can pay its highest cost.
  */
 function canPay(rail: Rail, lane: LaneState, baseFee: bigint, waiting: number): boolean {
   const needed = rail.reserveCost(baseFee, lane.dataFeeWei, waiting)
   return needed !== null && !lane.isUnfunded && lane.balanceWei !== null && lane.balanceWei >= needed
 }
 
-/** SQL for what settlements cost: what settlers hold, what mined transactions took from them, and for whom. */
+/**
+ * SQL for the costs of settlements: settlers' balances, the costs of mined transactions, and the stores they were for.
+ */
 type LaneState = {
   readonly address: string | null
   readonly silenceSeconds: number | null
@@ -118,37 +122,40 @@ type LaneState = {
   /** Whether nodes refuse its oldest transaction because it cannot pay for it. */
   readonly isUnfunded: boolean
   readonly balanceWei: bigint | null
-  /** What a full batch costs on top of its gas. */
+  /** A full batch's cost beyond its gas. */
   readonly dataFeeWei: bigint
 }
 
 /** A claim is usually sent with the next block. */
 const overdueSeconds = 6
 
-/** Bounds what is read; a wallet with many payments in progress may have most of them. */
+/** Limits what is read. A wallet with many payments in progress may have most of them. */
 const overdueRead = 640
 
-/** What decides whether a network can settle now. */
+/** The facts that decide whether a network can settle now. */
 type NetworkState = {
   readonly lanes: readonly LaneState[]
   readonly headAgeSeconds: number | null
   /** Whether the head may be old because nobody needed it until a moment ago. */
   readonly isIdle: boolean
-  /** Whether the chain goes on above the last block that was read, and that one is old. */
+  /** Whether the chain has blocks above the last one that was read, and that one is old. */
   readonly isCatchingUp: boolean
   readonly baseFee: bigint
-  /** Payments that are claimed and neither paid nor dead. A contract wallet counts once, as it has one in flight. */
+  /**
+   * Payments that are claimed and neither paid nor dead. A contract wallet counts once, because only one of its
+   * payments is sent at a time.
+   */
   readonly waiting: number
   /** Ordinary wallets whose payments have been waiting to be sent for too long, counted up to a limit. */
   readonly overdue: number
   readonly isRestoring: boolean
-  /** How many providers reported the head; null where that is not counted. */
+  /** How many providers reported the head; null if that is not counted. */
   readonly witnesses: number | null
   /** What the providers contradict each other about. */
   readonly dispute: string | null
 }
 
-/** One per lane; the columns of the network are the same in each. */
+/** One row per lane; the network's columns are the same in each. */
 type ReadinessRow = Omit<NetworkState, 'lanes' | 'baseFee'> &
   Omit<LaneState, 'balanceWei' | 'dataFeeWei'> &
   Readonly<Record<'baseFee' | 'balanceWei' | 'dataFeeWei', string | null>>
@@ -197,7 +204,7 @@ export async function readReadiness(db: Database, network: string): Promise<Netw
   }
 }
 
-/** What settlements for a store have cost today, on each network where that is limited. */
+/** The costs of a store's settlements today, on each network with a limit. */
 export async function readQuotas(
   { db, config }: Context,
   rails: Rails,
@@ -221,7 +228,7 @@ export async function readQuotas(
   })
 }
 
-/** What settlements for a store may cost per day. */
+/** The limit on what settlements for a store may cost per day. */
 export function costPerDay(rail: Rail, isLimited: boolean): bigint | null {
   return isLimited ? rail.unprovenCostPerDay : rail.storeCostPerDay
 }

@@ -13,7 +13,7 @@ export type Settler = {
   readonly nextNonce: number
   readonly minedNonce: number
   readonly balanceWei: bigint | null
-  /** What a full batch costs on top of its gas. */
+  /** A full batch's cost beyond its gas. */
   readonly dataFeeWei: bigint
   /** Null until it was read. */
   readonly balanceAgeSeconds: number | null
@@ -24,14 +24,17 @@ export type Settler = {
   readonly isElsewhere: boolean
 }
 
-/** By then everything that a stopped settler left behind has expired: a contract wallet's refund is valid for 7 days. */
+/**
+ * Within this time, everything that a stopped settler left behind expires: a contract wallet's refund is valid for 7
+ * days.
+ */
 const strandedDays = 8
 
 /** A settler as its lane sees it. */
 export type Leased = Settler & {
   /** Whether somebody may be paying on this network. */
   readonly isAwake: boolean
-  /** Whether a settler of this network was stopped lately: others may have to send what it left behind. */
+  /** Whether a settler of this network was stopped lately. Then others may have to send its payments. */
   readonly isAnyStopped: boolean
 }
 
@@ -54,7 +57,7 @@ function toSettler<Row extends SettlerRow>(row: Row): Settler & Omit<Row, keyof 
   }
 }
 
-/** Adds a settler, or activates one again that was retired or stopped. False if it is active already. */
+/** Adds a settler, or activates a retired or stopped one again. False if it is already active. */
 export async function insertSettler(
   db: Database | Transaction,
   network: string,
@@ -132,11 +135,11 @@ export async function releaseSettler(
 /**
  * Records our accounts' nonces as the follower saw them. If a reorganisation lowers a nonce, its transactions count as
  * unmined again. A draining settler is retired once everything it sent is mined, and drains again if a reorganisation
- * undoes that. Only enough providers together may raise the next nonce: a false one would leave a gap for ever.
+ * undoes that. The next nonce is raised only if enough providers agree, because a false one would leave a gap forever.
  *
- * A nonce is committed before it is used. So if the chain has used more than we have, somebody else has the key, and the
- * settler is stopped; except after a restore, which forgets what we used ourselves. Returns the settlers that it stopped,
- * each with the first of these nonces.
+ * A nonce is committed before it is used. So if the chain has used more nonces than we have, somebody else has the key,
+ * and the settler is stopped. The exception is a restore, which forgets nonces that we used ourselves. Returns the
+ * settlers that it stopped, each with the first of these nonces.
  */
 export async function noteMined(
   tx: Transaction,
@@ -190,7 +193,7 @@ export async function noteBalance(
 /** An authorization to send, as it was when it was simulated. */
 export type Sendable = AuthorizationKey & {
   readonly sends: number
-  /** What its payer had sent and not settled: the balance was compared with this. */
+  /** The payer's payments in flight. The balance was compared with their sum. */
   readonly unsettled: bigint
 }
 
@@ -198,8 +201,8 @@ export type Sendable = AuthorizationKey & {
  * Locks the settler's nonce for this epoch, and those of the wanted authorizations that may still be sent. Null if the
  * lease was lost or the settler sends nothing new any more.
  *
- * Left out is an authorization that another lane has sent since it was simulated, and any whose payer has sent more
- * since then, or is locked by another lane now: the balance may not cover both.
+ * Authorizations are left out if another lane has sent them since they were simulated. They are also left out if their
+ * payer has sent more since then or is locked by another lane now, because the balance may not cover both.
  */
 export async function lockForSending(
   tx: Transaction,
@@ -294,11 +297,11 @@ export type Unmined = {
   readonly bytes: Hex
   readonly ageSeconds: number
   readonly sentAgoSeconds: number | null
-  /** Whether a node is known to have taken these bytes. */
+  /** Whether a node is known to have accepted these bytes. */
   readonly isTaken: boolean
-  /** Whether it could still settle any authorization that it carries. */
+  /** Whether it could still settle one of its authorizations. */
   readonly isWanted: boolean
-  /** Whether it carries a payment that must not share a transaction with others. */
+  /** Whether it carries a payment that must not share a transaction. */
   readonly isAlone: boolean
 }
 
@@ -360,7 +363,7 @@ export async function insertFill(
   )
 }
 
-/** The settlers of a network; with `isBusy`, those with something in flight, or that drain. */
+/** The settlers of a network. With `isBusy`, only those that drain or have something in flight. */
 export async function listSettlerAddresses(
   db: Database | Transaction,
   network: string,
@@ -381,7 +384,7 @@ export async function retireSettlers(db: Database, network: string): Promise<voi
 
 export type Uncosted = {
   readonly nonce: number
-  /** Of everything that was signed for it. */
+  /** About everything that was signed for this nonce. */
   readonly hashes: readonly string[]
   readonly minedAgoSeconds: number
   /** Whether nothing else can have been signed for it. */
@@ -396,7 +399,7 @@ export async function listUncosted(
   limit: number,
 ): Promise<Uncosted[]> {
   const rows = await db.query<Omit<Uncosted, 'nonce'> & { nonce: string }>(
-    // It gives up after an hour. A restore may have forgotten bytes that were signed for a nonce.
+    // Gives up after an hour. A restore may have forgotten transactions that were signed for a nonce.
     `select t.nonce, array_agg(b.hash) as hashes, extract(epoch from clock() - t.mined_at)::float8 as "minedAgoSeconds",
        not exists (select 1 from restores r where r.network = $1
          and (r.finished_at is null or r.finished_at >= t.created_at)) as "isComplete"
@@ -411,9 +414,9 @@ export async function listUncosted(
 }
 
 /**
- * Records what mined transactions cost. Their calls share the cost equally, and each share is charged to the store of
- * its payment, whether it had effect or not. Those without effect are marked as failed. Returns the transactions that
- * this call recorded, each with the number of its payments.
+ * Records what mined transactions cost. The calls of a transaction share its cost equally, and each share is charged to
+ * the payment's store, even if the call had no effect. Payments without effect are marked as failed. Returns the
+ * transactions that this call recorded, each with the number of its payments.
  */
 export async function noteCosts(
   db: Database,
@@ -462,7 +465,7 @@ export async function noteCosts(
   return rows.map(({ nonce, payments }) => ({ nonce: Number.parseInt(nonce, 10), payments }))
 }
 
-/** Payments of a network that are claimed and not sent, or sent and not found yet. Counted up to a limit. */
+/** Payments of a network that are claimed but not sent, or sent but not found yet. Counted up to a limit. */
 export async function measureInFlight(
   db: Database,
   network: string,
@@ -480,11 +483,11 @@ export async function measureInFlight(
   return { claimed: of('claimed'), sent: of('sent') }
 }
 
-/** SQL for nonces that a transaction which is not ours has used, and for the settlers that were stopped over it. */
+/** SQL for nonces that were used by a foreign transaction, and for the settlers stopped because of it. */
 
 export type Stopped = {
   readonly address: string
-  /** The highest of its nonces that somebody else is known to have used. */
+  /** The highest of its nonces that somebody else has used, as far as we know. */
   readonly nonce: string
   readonly stoppedAt: Date
 }
@@ -499,7 +502,7 @@ export async function listStopped(db: Database, network: string): Promise<Stoppe
   )
 }
 
-/** The settlers that are not retired, or have something that is not mined or not settled. */
+/** The settlers that are not retired, and retired ones with a transaction that is not mined or not settled. */
 export async function listUsedSettlers(
   db: Database,
 ): Promise<{ readonly network: string; readonly address: string }[]> {
@@ -517,7 +520,7 @@ export async function listUsedSettlers(
 /** A settler as the directory names it. */
 type Named = { readonly scope: string; readonly address: string }
 
-/** Writes whether another cell owns these settlers. */
+/** Records whether another cell owns these settlers. */
 export async function writeSettlersElsewhere(
   db: Database,
   settlers: readonly Named[],

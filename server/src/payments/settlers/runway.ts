@@ -6,7 +6,7 @@ import type { Rail } from '../rail.ts'
 import { readReadiness } from './readiness.ts'
 import { listSettlers } from './rows.ts'
 
-/** How long an active settler can go on. Amounts are in the smallest unit of the native currency. */
+/** How long an active settler's balance lasts. Amounts are in the smallest unit of the native currency. */
 export type Runway = {
   readonly address: string
   /** Null until it was read. */
@@ -15,11 +15,11 @@ export type Runway = {
   readonly isUnfunded: boolean
   /** The average of the last 24 hours, failures included; null if nothing was settled. */
   readonly costPerPayment: bigint | null
-  /** What it must hold for payments to be accepted; null while fees are above the limit. */
+  /** The balance it needs for payments to be accepted; null while fees are above the limit. */
   readonly needed: bigint | null
   /** How many payments it can settle before payers are refused. */
   readonly paymentsLeft: bigint | null
-  /** For how long that lasts at the rate of the last 24 hours; null if nothing was spent. */
+  /** How long that lasts at the rate of the last 24 hours; null if nothing was spent. */
   readonly hoursLeft: bigint | null
 }
 
@@ -30,7 +30,7 @@ export async function readRunways({ db }: Context, rail: Rail): Promise<Runway[]
     if (address === null) return []
     const day = spent.get(`${network} ${address}`) ?? { spent: 0n, payments: 0n }
     const costPerPayment = day.payments > 0n ? day.spent / day.payments : null
-    // While fees are too high, nothing is left for payments.
+    // While fees are too high, it can settle no payment.
     const reserve = rail.reserveCost(baseFee, dataFeeWei, 0)
     const left = balanceWei === null || reserve === null ? 0n : balanceWei - reserve
     const free = left > 0n ? left : 0n
@@ -66,7 +66,10 @@ export function describeRunway({ nativeCurrency }: Network, runway: Runway): str
   return `${cost}, ${paymentsLeft} payments left${hours}${refused}`
 }
 
-/** Updates the metrics of the settlers. They are numbers in the native currency, so the last digits are lost. */
+/**
+ * Updates the metrics of the settlers. Metrics are floating-point numbers in the native currency, so the last digits
+ * are lost.
+ */
 export async function measureRunways(ctx: Context, rails: readonly Rail[]): Promise<void> {
   const { settlerBalance, settlerUnfunded, settlerStopped, paymentCost, paymentsLeft, hoursLeft } =
     ctx.metrics
@@ -88,7 +91,7 @@ export async function measureRunways(ctx: Context, rails: readonly Rail[]): Prom
   }
 }
 
-/** What settlers spent in the last 24 hours and how many payments had effect, by `network address`. */
+/** The settlers' costs in the last 24 hours and how many payments had effect, by `network address`. */
 async function readSpent(
   db: Database,
 ): Promise<Map<string, { readonly spent: bigint; readonly payments: bigint }>> {

@@ -2,21 +2,23 @@ import type { Context } from '../../context.ts'
 import type { Database } from '../../database/db.ts'
 
 /**
- * Somebody looks at these checkouts, so a transfer that names one of their references may come any moment: it is looked
- * for at once, unless that was done a moment ago. While nobody looks, `work` asks rarely, because each reference takes a
- * call of its own and most open checkouts are abandoned.
+ * Makes the references of these checkouts due for a lookup at once, unless they were just looked up: somebody looks at
+ * the checkouts, so a transfer may come at any moment. While nobody looks, `work` asks rarely, because each reference
+ * takes a separate call and most open checkouts are abandoned.
  */
 export function expectTransfers({ db, log }: Context, checkoutIds: readonly string[]): void {
   if (checkoutIds.length === 0) return
   makeDue(db, checkoutIds, pace).catch((error: unknown) =>
     log.warn(
       { err: error },
-      'could not note that somebody looks at a checkout: a transfer to it is found up to a minute later',
+      'could not record that somebody looks at a checkout; a transfer to it is found up to a minute later',
     ),
   )
 }
 
-/** Every two seconds at first, later each time a tenth of the reference's age has passed, up to every ten seconds. */
+/**
+ * Every two seconds at first, then each time a tenth of the reference's age has passed, but at least every ten seconds.
+ */
 const pace = { ageShare: 10, secondsMin: 2, secondsMax: 10 }
 
 async function makeDue(

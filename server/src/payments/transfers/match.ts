@@ -1,7 +1,7 @@
 import type { Transaction } from '../../database/db.ts'
 import { mayMatchAt, modeOf, type SeenPlain } from '../credits/rows.ts'
 
-/** A plain transfer that concerns us: of a reserved amount, or at least to one of our wallets. */
+/** A plain transfer that concerns us: it has a reserved amount, or at least pays one of our wallets. */
 export type Match = {
   readonly seen: SeenPlain
   readonly checkoutId: string | null
@@ -10,10 +10,10 @@ export type Match = {
 }
 
 /**
- * Assigns safe, unclaimed transfers by authorization to the checkouts that their amounts are reserved for,
- * and claims them: anyone who presents the authorization later finds it taken. Bound ones are left to the checkouts
- * that they name. At a wallet that is also paid elsewhere, or that others have proven, such a transfer may have paid for
- * something else, so it only becomes a hint. Returns the checkouts affected.
+ * Assigns safe, unclaimed transfers by authorization to the checkouts that their amounts are reserved for, and claims
+ * them: anyone who presents the authorization later finds it taken. Bound authorizations are left to the checkouts that
+ * they name. If the wallet is also paid elsewhere, or others have proven it, the transfer may have paid for something
+ * else, so it only becomes a hint. Returns the checkouts affected.
  */
 export async function claimByAmount(
   tx: Transaction,

@@ -8,14 +8,14 @@ import type { Rails } from '../rail.ts'
 export const pasteLimits = {
   /** A buyer pays once, perhaps twice, and may mistype. */
   perCheckoutMax: 10,
-  /** Limits how often nodes are asked about hashes that someone made up. A real one is found in a moment. */
+  /** Limits how often nodes are asked about made-up hashes. A real one is found quickly. */
   perStoreMax: 100,
-  /** A buyer who sees "not found" may submit the form again at once. The answer would be the same. */
+  /** A buyer who sees "not found" may submit the form again at once, but the answer would be the same. */
   againAfterSeconds: 60,
-  /** After this a transaction is given up: it is unlikely to be included any more. */
+  /** After this time a transaction is given up, because it is unlikely to be included any more. */
   patienceMinutes: 30,
 }
-/** Most transactions are already known or found at once, so the buyer gets an answer on the spot. */
+/** Most transactions are already known or found at once, so the buyer gets an immediate answer. */
 const patienceMs = 2_500
 const lookEveryMs = 100
 
@@ -55,10 +55,10 @@ export type PasteOutcome = 'looking' | 'applied' | 'hinted' | 'not_found'
  * Queues a transaction to be looked up for a checkout on each of its networks. False if too many were pasted for it.
  * One that was not found is looked up again only if the last lookup was a while ago.
  *
- * If too many of the store's are being looked up, some are put off: `looked_at` is set to the end of `patienceMinutes`,
- * when the last lookup is due. They stay `looking`, because strangers can paste made-up hashes, and that must not make
- * another buyer's page ask for a second payment. Each checkout's newest are kept first, then the newest of all, so that
- * a few checkouts with many hashes put off their own.
+ * If too many lookups of the store are open, some are put off: `looked_at` is set to the end of `patienceMinutes`, when
+ * the last lookup is due. They stay `looking`, because strangers can paste made-up hashes, and that must not make
+ * another buyer's page ask for a second payment. The newest of each checkout are kept first, then the newest of all, so
+ * that a few checkouts with many hashes delay only their own.
  */
 export async function insertPasted(
   db: Database,
@@ -127,9 +127,9 @@ export async function readPasted(db: Database, checkoutId: string, hash: Hex): P
 export type Pasted = { readonly checkoutId: string; readonly hash: Hex; readonly isOld: boolean }
 
 /**
- * Pasted transactions that are due for a lookup, least recently looked up first. Each is looked up again after as long
- * as it has been looked for already, at least `againSeconds`, and once more when `patienceMinutes` end: about a dozen
- * times in all.
+ * Pasted transactions that are due for a lookup, least recently looked up first. The interval between lookups equals
+ * the time since the first one, at least `againSeconds`, and the last lookup is at the end of `patienceMinutes`: about
+ * a dozen in total.
  */
 export async function listPasted(
   db: Database,
@@ -153,8 +153,8 @@ export async function listPasted(
 }
 
 /**
- * Decides what a transaction that was read means for the checkout whose buyer pasted it. If it paid this checkout, it
- * is applied. If it paid no checkout, but reached an address that this one offered, after this one was created, it
+ * Decides what a transaction means for the checkout whose buyer pasted it, after it was read. If it paid this checkout,
+ * it is applied. If it paid no checkout, but reached an address that this one offered, after this one was created, it
  * becomes a hint for the store, which is notified once more. Otherwise it counts as not found. Null if it was not read
  * yet.
  */
