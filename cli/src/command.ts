@@ -76,6 +76,19 @@ export function queryOf(call: Call, fields: Readonly<Record<string, string>>): R
   )
 }
 
+/** The values of `--metadata name=value`; undefined if there is none. */
+export function metadataOf({ values }: Call): Record<string, string> | undefined {
+  const given = values.metadata
+  if (!Array.isArray(given)) return undefined
+  return Object.fromEntries(
+    given.map((pair: string) => {
+      const at = pair.indexOf('=')
+      if (at < 1) throw new UsageError('--metadata is a name and a value: --metadata table=7.')
+      return [pair.slice(0, at), pair.slice(at + 1)]
+    }),
+  )
+}
+
 /** The value of `--name <n>`. */
 export function countOf(call: Call, name: string, least: number, most: number): number | undefined {
   const text = textOf(call, name)

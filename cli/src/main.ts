@@ -5,6 +5,7 @@ import { type Command, UsageError } from './command.ts'
 import { checkoutCommands } from './commands/checkout.ts'
 import { eventsCommand } from './commands/events.ts'
 import { keyCommands } from './commands/key.ts'
+import { linkCommands } from './commands/link.ts'
 import { listenCommand } from './commands/listen.ts'
 import { payCommand } from './commands/pay.ts'
 import { paymentCommands } from './commands/payment.ts'
@@ -17,6 +18,7 @@ import { openTerminal } from './terminal.ts'
 
 const commands: readonly Command[] = [
   ...checkoutCommands,
+  ...linkCommands,
   ...walletCommands,
   ...paymentCommands,
   // `refund` last of its kind: the first whose words all match is taken.

@@ -12,12 +12,15 @@ import type {
   CheckoutStatus,
   CreateApiKey,
   CreateCheckout,
+  CreateLink,
   CreateWebhookEndpoint,
   Currency,
   Delivery,
   DismissPayment,
   Disposition,
   EventType,
+  Link,
+  LinkStatus,
   Network,
   Payment,
   ProveWallet,
@@ -28,6 +31,7 @@ import type {
   RotateApiKey,
   Store,
   StoreCheckout,
+  UpdateLink,
   UpdateStore,
   UpdateWallet,
   UpdateWebhookEndpoint,
@@ -59,6 +63,7 @@ export type FarthingClient = ReturnType<typeof createClient>
 export type CheckoutQuery = PageQuery & {
   readonly status?: CheckoutStatus
   readonly orderId?: string
+  readonly linkId?: string
   /** ISO 4217 code; required with `minPrice` and `maxPrice`. */
   readonly priceCurrency?: string
   readonly minPrice?: string
@@ -67,6 +72,12 @@ export type CheckoutQuery = PageQuery & {
   readonly createdFrom?: string
   /** Created before this time, in ISO 8601. */
   readonly createdBefore?: string
+}
+
+export type LinkQuery = PageQuery & {
+  readonly status?: LinkStatus
+  /** The number of its invoice. */
+  readonly invoiceNumber?: string
 }
 
 export type PaymentQuery = PageQuery & {
@@ -87,9 +98,9 @@ export type PaymentQuery = PageQuery & {
 
 export type CreateOptions = RequestOptions & {
   /**
-   * Identifies this attempt to create a checkout, for example by order and attempt number. Calling again with the same
-   * key returns the same checkout. By default every call generates its own key, which covers the SDK's retries but not
-   * a second call of yours.
+   * Identifies this attempt to create a checkout or link, for example by order and attempt number. Calling again with the
+   * same key returns the same one. By default every call generates its own key, which covers the SDK's retries but not a
+   * second call of yours.
    */
   readonly idempotencyKey?: string
 }
@@ -104,6 +115,8 @@ export function createClient(options: ClientOptions) {
   const storeId = openStoreId(calls)
   return {
     checkouts: openCheckouts(calls),
+    /** Addresses to send to buyers, payable until a given time. An invoice is such a link. */
+    links: openLinks(calls),
     /** Payments that arrived at the store's wallets. */
     payments: openPayments(calls),
     refunds: openRefunds(calls),
@@ -142,6 +155,29 @@ function openCheckouts({ send, get, change }: Calls) {
     list: (query?: CheckoutQuery): List<StoreCheckout> => openList(send, path`/checkouts`, query),
     /** Cancels an unpaid checkout. */
     cancel: (checkoutId: string): Promise<StoreCheckout> => change(path`/checkouts/${checkoutId}/cancel`),
+  }
+}
+
+function openLinks({ send, get, change }: Calls) {
+  return {
+    /** Creates a link. Send its `url` to the buyer. */
+    create: (link: CreateLink, { idempotencyKey, signal }: CreateOptions = {}): Promise<Link> =>
+      send<Link>({
+        method: 'POST',
+        path: path`/links`,
+        body: link,
+        idempotencyKey: idempotencyKey ?? crypto.randomUUID(),
+        isRepeatable: true,
+        ...(signal && { signal }),
+      }),
+    get: (linkId: string, options?: RequestOptions): Promise<Link> =>
+      get<Link>(path`/links/${linkId}`, options),
+    list: (query?: LinkQuery): List<Link> => openList(send, path`/links`, query),
+    update: (linkId: string, changes: UpdateLink): Promise<Link> =>
+      change(path`/links/${linkId}`, changes, { method: 'PATCH' }),
+    /** Closes a link for good. */
+    close: (linkId: string): Promise<Link> =>
+      change(path`/links/${linkId}`, { status: 'CLOSED' }, { method: 'PATCH' }),
   }
 }
 

@@ -1,6 +1,8 @@
 /** The JSON exchanged between stores, payers and Farthing. The server's schemas are checked against these types. */
+import type { Link } from './links.ts'
 import type { Refund } from './refunds.ts'
 
+export type * from './links.ts'
 export type * from './refunds.ts'
 
 export type CheckoutStatus = 'OPEN' | 'PROCESSING' | 'COMPLETED' | 'EXPIRED' | 'CANCELED'
@@ -88,9 +90,11 @@ export type Rate = {
   time: string
 }
 
-/** A checkout as its store sees it. `description`, `metadata` and `rate` are absent if there are none. */
+/** A checkout as its store sees it. `linkId`, `description`, `metadata` and `rate` are absent if there are none. */
 export type StoreCheckout = Checkout & {
   payment: CheckoutPayment | null
+  /** The link that it was made for. */
+  linkId?: string
   description?: string
   metadata?: Record<string, string>
   rate?: Rate
@@ -242,6 +246,11 @@ export type EventType =
   | 'refund.reorged'
   | 'refund.failed'
   | 'refund.canceled'
+  | 'link.created'
+  | 'link.updated'
+  | 'link.closed'
+  | 'link.paid'
+  | 'link.reopened'
   | 'store.updated'
   | 'store.approved'
   | 'store.suspended'
@@ -357,6 +366,7 @@ export type Event =
   | EventOf<TypesOf<'checkout'>, { checkout: StoreCheckout }>
   | EventOf<TypesOf<'payment'>, { checkout: StoreCheckout | null; payment: Payment }>
   | EventOf<TypesOf<'refund'>, { refund: Refund }>
+  | EventOf<TypesOf<'link'>, { link: Link }>
   | EventOf<TypesOf<'wallet'>, { wallet: Wallet }>
   | EventOf<TypesOf<'key'>, { key: ApiKey }>
   | EventOf<TypesOf<'store'>, { store: Store }>
@@ -537,6 +547,7 @@ export type ProblemCode =
   | 'refund_slots_used'
   | 'address_request_closed'
   | 'recipient_needs_member'
+  | 'invoice_number_taken'
   | 'already_paid'
   | 'authorization_used'
   | 'payment_not_applied'

@@ -44,6 +44,13 @@ test('every operation that takes an API key has a method, which returns what the
   assert.equal((await mine.checkouts.list({ limit: 1 }).page()).data[0]?.id, created.id)
   assert.equal((await mine.checkouts.cancel(created.id)).status, 'CANCELED')
 
+  const until = new Date(Date.now() + 86_400_000).toISOString()
+  const link = await mine.links.create({ title: 'Tickets', priceAmount: '5', priceCurrency: 'USD', until })
+  assert.deepEqual(await mine.links.get(link.id), link)
+  assert.deepEqual((await mine.links.list({ status: 'ACTIVE' }).page()).data, [link])
+  assert.equal((await mine.links.update(link.id, { priceAmount: '6' })).priceAmount, '6')
+  assert.equal((await mine.links.close(link.id)).status, 'CLOSED')
+
   const [late, unwanted] = [await creditByHand(shop, created.id), await creditByHand(shop, created.id)]
   assert.equal((await mine.payments.list({ disposition: 'unmatched' }).page()).data.length, 2)
   assert.equal((await mine.payments.accept(late, { checkoutId: created.id })).checkoutId, created.id)

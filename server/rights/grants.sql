@@ -38,6 +38,20 @@ grant select on stores, credits, blocks, followers, settlers, transactions, tran
 grant select (hash, network, settler, nonce, created_at, first_sent_at, last_sent_at, taken_at, unfunded_at, refusal)
   on broadcasts to farthing_serve;
 
+-- Links: what a store asks for, and the checkouts that buyers get. That one is paid is for work to say.
+grant select, insert on links to farthing_serve;
+grant select (id, store_id, kind, title, description, price_amount, min_amount, max_amount, price_currency, invoice,
+    invoice_number, metadata, until, closed_at, paid_at, checkout_id, made, revision, idempotency_key, body_hash, event_ids,
+    created_at),
+  insert on links to farthing_console;
+grant update (title, description, price_amount, min_amount, max_amount, metadata, until, closed_at, revision, event_ids)
+  on links to farthing_serve, farthing_console;
+grant update (checkout_id, made) on links to farthing_serve;
+grant select (id, store_id, kind, title, description, price_amount, min_amount, max_amount, price_currency, invoice,
+    invoice_number, metadata, until, closed_at, paid_at, checkout_id, made, revision, event_ids, created_at),
+  update (paid_at, event_ids) on links to farthing_work;
+grant update (opened_by) on checkouts to farthing_serve;
+
 -- Refunds: what is asked for and handed out to be signed. What became of it is for work to say.
 grant select, insert on refunds, refund_totals to farthing_serve, farthing_console;
 grant update (idempotency_key, body_hash, slot, nonce, signed_at, cancel_asked_at, transaction_hash, declared, failure,
@@ -153,3 +167,5 @@ grant select on kept_credits to farthing_serve, farthing_work;
 grant select on truncated_logs to farthing_serve, farthing_work, farthing_console;
 revoke execute on function delete_over from public;
 grant execute on function delete_over to farthing_work;
+revoke execute on function delete_links_over from public;
+grant execute on function delete_links_over to farthing_work;

@@ -10,6 +10,7 @@ export type Id<Prefix extends string> = `${Prefix}_${string}`
 export type CheckoutId = Id<'ch'>
 export type StoreId = Id<'st'>
 export type RefundId = Id<'rf'>
+export type LinkId = Id<'lnk'>
 export type WalletId = Id<'wal'>
 export type EventId = Id<'evt'>
 export type EndpointId = Id<'we'>

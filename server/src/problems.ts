@@ -142,6 +142,11 @@ export const problems = {
     'A key cannot choose who receives a refund',
     'Leave out the recipient: the money goes back to the payer. To send it elsewhere, a member of the store names or confirms the address in the console.',
   ],
+  invoice_number_taken: [
+    409,
+    'The store has another invoice with this number',
+    'Use the next number. To repeat a request that may have taken effect, send it with the same Idempotency-Key.',
+  ],
   payment_in_progress: [
     409,
     'A payment for this checkout is being settled',

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { cancelUndone } from './checkouts/cancel-undone.ts'
 import { deleteOldAnswers } from './checkouts/create.ts'
 import { expireCheckouts } from './checkouts/expire.ts'
+import { cancelPaid } from './checkouts/links/cancel-open.ts'
 import { applyDecisions, forgetDecisions } from './checkouts/payments/apply-decisions.ts'
 import { deleteOver, firstPass } from './checkouts/retention/delete.ts'
 import { countRollups } from './checkouts/rollups/count.ts'
@@ -96,6 +97,7 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
         ),
       ),
     scheduled(ctx, 'review', 60, () => reviewCheckouts(ctx, ctx.now())),
+    scheduled(ctx, 'review-links', 60, () => cancelPaid(ctx, ctx.now())),
     {
       name: 'retention',
       restMs: 1_000,

@@ -11,6 +11,40 @@ CREATE FUNCTION public.credit_key(network text, transaction_hash text, asset tex
     "position"::text), 'UTF8'))
 $$;
 
+CREATE FUNCTION public.delete_links_over(days integer, batch integer) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+declare
+  ended_before constant timestamptz := clock() - make_interval(days => greatest(days, 90));
+  ids text[];
+begin
+  if exists (select 1 from restores where finished_at is null) or not pg_try_advisory_xact_lock(402402403, 50) then
+    return 0;
+  end if;
+  ids := array(select l.id from links l where l.until < ended_before
+      and not exists (select 1 from checkouts c where c.link_id = l.id)
+      and not exists (select 1 from events e left join rollup_cursors u on u.store_id = e.store_id
+        where e.id = any(l.event_ids) and (e.sequence is null or e.created_at >= ended_before
+          or e.sequence > coalesce(u.sequence, 0)
+          or exists (select 1 from webhook_endpoints w join deliveries d on d.endpoint_id = w.id and d.event_id = e.id
+            where w.store_id = e.store_id)))
+    order by l.until limit batch for update skip locked);
+  with gone as (
+    delete from events where id in (select unnest(l.event_ids) from links l where l.id = any(ids))
+    returning store_id, sequence
+  )
+  insert into truncated_logs as t (store_id, last_sequence)
+  select store_id, max(sequence) from gone group by store_id order by store_id
+  on conflict (store_id) do update set last_sequence = excluded.last_sequence
+    where t.last_sequence < excluded.last_sequence;
+  delete from links where id = any(ids);
+  return cardinality(ids);
+end $$;
+
 CREATE FUNCTION public.delete_over(after_id text, before_id text, days integer, batch integer) RETURNS TABLE(looked integer, deleted integer, last_id text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -163,7 +197,15 @@ begin
   return new;
 end $$;
 
-CREATE FUNCTION public.list_over(ids text[], ended_before timestamp with time zone) RETURNS SETOF text
+CREATE FUNCTION public.link_is_over(link text, ended_before timestamp with time zone) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+  select not exists (select 1 from links l where l.id = link and l.until >= ended_before)
+    and not exists (select 1 from checkouts c where c.link_id = link and c.status in ('OPEN', 'PROCESSING'))
+$$;
+
+CREATE FUNCTION public.list_ended(ids text[], ended_before timestamp with time zone) RETURNS SETOF text
     LANGUAGE sql STABLE
     SET search_path TO 'public', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -210,6 +252,20 @@ CREATE FUNCTION public.list_over(ids text[], ended_before timestamp with time zo
     and not exists (select 1 from decisions d where d.decided_at is null and (d.checkout_id = c.id
       or d.payment_id in (select k.payment_id from credits k where k.checkout_id = c.id)))
   order by c.id
+$$;
+
+CREATE FUNCTION public.list_over(ids text[], ended_before timestamp with time zone) RETURNS SETOF text
+    LANGUAGE sql STABLE
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
+    AS $$
+  select e.id from list_ended(ids, ended_before) as e (id)
+  cross join lateral (select * from checkouts c where c.id = e.id offset 0) c
+  where c.link_id is null or link_is_over(c.link_id, ended_before)
+  order by e.id
 $$;
 
 CREATE FUNCTION public.needs_owner(of_store text) RETURNS boolean
@@ -386,6 +442,8 @@ CREATE TABLE public.checkouts (
     cancel_url text,
     description text,
     metadata json,
+    link_id text COLLATE pg_catalog."C",
+    opened_by bytea,
     CONSTRAINT checkouts_check CHECK ((expires_at > created_at)),
     CONSTRAINT checkouts_finality_check CHECK ((finality = ANY (ARRAY['included'::text, 'safe'::text, 'finalized'::text]))),
     CONSTRAINT checkouts_order_id_check CHECK (((octet_length(order_id) >= 1) AND (octet_length(order_id) <= 255))),
@@ -604,6 +662,42 @@ CREATE TABLE public.kept_credits (
     payment_id text NOT NULL COLLATE pg_catalog."C",
     outcome text NOT NULL,
     CONSTRAINT kept_credits_outcome_check CHECK ((outcome = ANY (ARRAY['exact'::text, 'accepted'::text, 'dismissed'::text])))
+);
+
+CREATE TABLE public.links (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL,
+    title text NOT NULL,
+    description text,
+    price_amount text,
+    min_amount text,
+    max_amount text,
+    price_currency text NOT NULL,
+    invoice json,
+    invoice_number text,
+    metadata json,
+    until timestamp with time zone NOT NULL,
+    closed_at timestamp with time zone,
+    paid_at timestamp with time zone,
+    checkout_id text COLLATE pg_catalog."C",
+    made integer DEFAULT 0 NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
+    quote_key bytea NOT NULL,
+    actor json NOT NULL,
+    idempotency_key text,
+    body_hash bytea,
+    event_ids text[] DEFAULT '{}'::text[] NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT links_check CHECK (
+CASE
+    WHEN (price_amount IS NULL) THEN ((min_amount IS NOT NULL) AND (max_amount IS NOT NULL))
+    ELSE ((min_amount IS NULL) AND (max_amount IS NULL))
+END),
+    CONSTRAINT links_check1 CHECK ((((invoice IS NULL) = (invoice_number IS NULL)) AND ((invoice IS NULL) OR (kind = 'once'::text)))),
+    CONSTRAINT links_check2 CHECK (((kind = 'once'::text) OR ((paid_at IS NULL) AND (checkout_id IS NULL)))),
+    CONSTRAINT links_kind_check CHECK ((kind = ANY (ARRAY['once'::text, 'many'::text]))),
+    CONSTRAINT links_price_currency_check CHECK ((price_currency ~ '^[A-Z]{3}$'::text))
 );
 
 CREATE TABLE public.mail_counts (
@@ -1138,6 +1232,9 @@ ALTER TABLE ONLY public.invitations
 ALTER TABLE ONLY public.kept_credits
     ADD CONSTRAINT kept_credits_pkey PRIMARY KEY (key);
 
+ALTER TABLE ONLY public.links
+    ADD CONSTRAINT links_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.mail_counts
     ADD CONSTRAINT mail_counts_pkey PRIMARY KEY (store_id, kind);
 
@@ -1280,6 +1377,12 @@ CREATE INDEX broadcasts_by_transaction ON public.broadcasts USING btree (network
 
 CREATE INDEX challenges_by_end ON public.challenges USING btree (expires_at);
 
+CREATE INDEX checkouts_by_browser ON public.checkouts USING btree (link_id, opened_by) WHERE (opened_by IS NOT NULL);
+
+CREATE INDEX checkouts_by_link ON public.checkouts USING btree (link_id, id) WHERE (link_id IS NOT NULL);
+
+CREATE INDEX checkouts_by_link_open ON public.checkouts USING btree (link_id, id) WHERE ((link_id IS NOT NULL) AND (status = 'OPEN'::text));
+
 CREATE INDEX checkouts_by_order ON public.checkouts USING btree (store_id, order_id, id);
 
 CREATE INDEX checkouts_by_status ON public.checkouts USING btree (store_id, status, id);
@@ -1361,6 +1464,14 @@ CREATE INDEX invitations_by_inviter ON public.invitations USING btree (invited_b
 CREATE INDEX invitations_by_member ON public.invitations USING btree (member_id);
 
 CREATE INDEX invitations_by_store ON public.invitations USING btree (store_id, id) WHERE (used_at IS NULL);
+
+CREATE INDEX links_by_store ON public.links USING btree (store_id, id);
+
+CREATE UNIQUE INDEX links_idempotency ON public.links USING btree (store_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+
+CREATE UNIQUE INDEX links_invoice_number ON public.links USING btree (store_id, invoice_number) WHERE (invoice_number IS NOT NULL);
+
+CREATE INDEX links_until ON public.links USING btree (until);
 
 CREATE INDEX mails_by_due ON public.mails USING btree (due_at);
 
@@ -1494,6 +1605,9 @@ ALTER TABLE ONLY public.invitations
 ALTER TABLE ONLY public.invitations
     ADD CONSTRAINT invitations_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
+ALTER TABLE ONLY public.links
+    ADD CONSTRAINT links_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
 ALTER TABLE ONLY public.mail_counts
     ADD CONSTRAINT mail_counts_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
@@ -1591,6 +1705,8 @@ CREATE POLICY all_rows ON public.events USING (true);
 
 CREATE POLICY all_rows ON public.idempotency_keys USING (true);
 
+CREATE POLICY all_rows ON public.links USING (true);
+
 CREATE POLICY all_rows ON public.mail_counts USING (true);
 
 CREATE POLICY all_rows ON public.payment_notes USING (true);
@@ -1619,7 +1735,7 @@ ALTER TABLE public.authorizations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.checkouts ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY console_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_console WITH CHECK (((sequence IS NULL) AND (starts_with(type, 'member.'::text) OR (type = ANY ('{checkout.created,checkout.canceled,refund.requested,refund.address_updated,refund.canceled,wallet.confirmed,wallet.refused,wallet.undone,wallet.registered,wallet.retired,store.updated,store.approved,store.suspended,store.resumed,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[])))));
+CREATE POLICY console_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_console WITH CHECK (((sequence IS NULL) AND (starts_with(type, 'member.'::text) OR (type = ANY ('{checkout.created,checkout.canceled,refund.requested,refund.address_updated,refund.canceled,link.created,link.updated,link.closed,wallet.confirmed,wallet.refused,wallet.undone,wallet.registered,wallet.retired,store.updated,store.approved,store.suspended,store.resumed,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[])))));
 
 CREATE POLICY created_open ON public.checkouts AS RESTRICTIVE FOR INSERT TO farthing_serve, farthing_console WITH CHECK ((status = 'OPEN'::text));
 
@@ -1636,6 +1752,8 @@ ALTER TABLE public.event_bytes ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.events ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.idempotency_keys ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.links ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.mail_counts ENABLE ROW LEVEL SECURITY;
 
@@ -1661,6 +1779,8 @@ CREATE POLICY one_store ON public.event_bytes AS RESTRICTIVE TO farthing_console
 CREATE POLICY one_store ON public.events AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.idempotency_keys AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.links AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.mail_counts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
@@ -1694,7 +1814,7 @@ ALTER TABLE public.rollup_days ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.rollup_quarters ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY serve_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_serve WITH CHECK (((sequence IS NULL) AND (type = ANY ('{checkout.created,checkout.processing,checkout.canceled,refund.requested,refund.address_updated,refund.canceled,store.updated,wallet.registered,wallet.updated,wallet.retired,wallet.refused,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[]))));
+CREATE POLICY serve_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_serve WITH CHECK (((sequence IS NULL) AND (type = ANY ('{checkout.created,checkout.processing,checkout.canceled,refund.requested,refund.address_updated,refund.canceled,link.created,link.updated,link.closed,store.updated,wallet.registered,wallet.updated,wallet.retired,wallet.refused,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[]))));
 
 ALTER TABLE public.store_gas ENABLE ROW LEVEL SECURITY;
 

@@ -30,6 +30,7 @@ export const owners: Readonly<Record<string, string>> = {
   identities: 'members',
   invitations: 'members',
   kept_credits: 'payments',
+  links: 'links',
   mail_counts: 'mails',
   mails: 'mails',
   member_mail_counts: 'mails',

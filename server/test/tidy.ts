@@ -15,7 +15,7 @@ export const floors: readonly (readonly string[])[] = [
   ['commands'],
   ['http', 'worker.ts'],
   ['checkouts'],
-  ['refunds'],
+  ['links', 'refunds'],
   ['payments', 'stores'],
   ['members'],
   ['directory', 'events', 'mails', 'rates'],
@@ -41,7 +41,7 @@ const hasNoTables = /^(http|commands|dev)\//
 const statement = /[`'"]\s*(?:select|insert into|update|delete from|with(?: recursive)?)\s+[\w"*(]/g
 
 /** Rooms that must not know which chain a payment is on. */
-const chainless = /^(checkouts|refunds|http)\//
+const chainless = /^(checkouts|links|refunds|http)\//
 /** All that they may import from chains/: networks as data, how far each was read, and that a node did not answer. */
 const chainsOpen = /^chains\/(families|wallet-links|rows|rpc)\.ts$/
 const chainPackages = /from '(viem|@solana|@noble|secp256k1|@x402\/(evm|svm))/

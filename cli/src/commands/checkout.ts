@@ -5,16 +5,17 @@ import {
   clientOf,
   countOf,
   limitsOf,
+  metadataOf,
   queryOf,
   take,
   textOf,
-  UsageError,
 } from '../command.ts'
 import { good, type Terminal, timeOf } from '../terminal.ts'
 
 const fields = {
   status: '--status',
   orderId: '--order',
+  linkId: '--link',
   priceCurrency: '--currency',
   minPrice: '--min',
   maxPrice: '--max',
@@ -95,6 +96,7 @@ export const checkoutCommands: readonly Command[] = [
     options: {
       status: { type: 'string', value: 'status', about: 'OPEN, PROCESSING, COMPLETED, EXPIRED or CANCELED' },
       order: { type: 'string', value: 'orderId', about: 'only checkouts of this order' },
+      link: { type: 'string', value: 'linkId', about: 'only checkouts of this link' },
       currency: { type: 'string', value: 'code', about: 'only prices in this currency' },
       min: { type: 'string', value: 'price', about: 'this price or more; needs --currency' },
       max: { type: 'string', value: 'price', about: 'this price or less; needs --currency' },
@@ -125,18 +127,6 @@ const statusStyles = {
   EXPIRED: 'dim',
   CANCELED: 'dim',
 } as const satisfies Record<CheckoutStatus, string>
-
-function metadataOf({ values }: Call): Record<string, string> | undefined {
-  const given = values.metadata
-  if (!Array.isArray(given)) return undefined
-  return Object.fromEntries(
-    given.map((pair: string) => {
-      const at = pair.indexOf('=')
-      if (at < 1) throw new UsageError('--metadata is a name and a value: --metadata table=7.')
-      return [pair.slice(0, at), pair.slice(at + 1)]
-    }),
-  )
-}
 
 async function list(call: Call): Promise<undefined> {
   const status = textOf(call, 'status')?.toUpperCase() as CheckoutStatus | undefined

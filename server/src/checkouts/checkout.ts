@@ -9,7 +9,7 @@ import type {
   Checkout as Wire,
 } from '@farthing/sdk'
 import type { Context } from '../context.ts'
-import type { CheckoutId, StoreId } from '../ids.ts'
+import type { CheckoutId, LinkId, StoreId } from '../ids.ts'
 import { one, unitsToText } from '../money.ts'
 import { priceInUnits, type Quote } from '../rates/quote.ts'
 
@@ -23,6 +23,8 @@ import { priceInUnits, type Quote } from '../rates/quote.ts'
 export type Checkout = {
   readonly id: CheckoutId
   readonly storeId: StoreId
+  /** The link that it was made for; null if the store made it itself. */
+  readonly linkId: LinkId | null
   readonly orderId: string
   readonly priceAmount: string
   readonly priceCurrency: string
@@ -217,14 +219,16 @@ export function toStoreWire(
 
 /** The fields that only the store sees. Most checkouts have none. */
 export function storeFacts({
+  linkId,
   description,
   metadata,
   rate,
-}: Pick<Checkout, 'description' | 'metadata' | 'rate'>): Pick<
+}: Pick<Checkout, 'linkId' | 'description' | 'metadata' | 'rate'>): Pick<
   StoreCheckout,
-  'description' | 'metadata' | 'rate'
+  'linkId' | 'description' | 'metadata' | 'rate'
 > {
   return {
+    ...(linkId !== null && { linkId }),
     ...(description !== null && { description }),
     ...(metadata !== null && { metadata }),
     ...(rate !== null && {

@@ -11,7 +11,7 @@ import { invalid, type Mistake, Problem } from '../problems.ts'
 import { parseCurrency } from '../rates/iso4217.ts'
 import { priceInUnits, type Quote, quoteCurrency } from '../rates/quote.ts'
 import type { Caller } from '../stores/authenticate.ts'
-import { checkText, checkWebUrl } from '../stores/check-text.ts'
+import { checkMetadata, checkText, checkWebUrl } from '../stores/check-text.ts'
 import { holdStore } from '../stores/rows.ts'
 import { requireStanding } from '../stores/standing.ts'
 import { networksFor, type Store, walletFor, walletSegment } from '../stores/store.ts'
@@ -227,27 +227,16 @@ async function draftCheckout(
     ...(metadata === null ? [] : checkMetadata('/metadata', metadata)),
   ]
   if (!price || !priceCurrency || mistakes.length > 0) throw invalid(...mistakes)
-  requireStanding(store)
+  requirePayable(ctx, { store, wallets })
 
   const quote = await quoteCurrency(ctx, priceCurrency, now)
-  const options = networksFor(ctx, store.mode).flatMap((network) => {
-    const wallet = walletFor(network, wallets)
-    if (!wallet) return []
-    return network.assets.map(
-      (asset): Option => ({
-        network: network.caip2,
-        asset: asset.address,
-        amount: offeredUnits(price, quote, asset.decimals).toString(),
-        payTo: wallet.address,
-      }),
-    )
-  })
-  if (options.length === 0) throw walletRequired(ctx, store, wallets.length > 0)
+  const options = listOptions(ctx, { store, wallets }, price, quote)
 
   const lifetime = input.expiresInSeconds ?? (quote ? lifetimeWithRateSeconds : lifetimeSeconds)
   const checkout: Checkout = {
     id: newId('ch', ctx.config.cell, now),
     storeId: store.id,
+    linkId: null,
     orderId: input.orderId,
     priceAmount: input.priceAmount,
     priceCurrency,
@@ -271,6 +260,36 @@ async function draftCheckout(
     idempotency,
     answer: JSON.stringify(toWire(ctx, checkout)),
   }
+}
+
+type Seller = Creator['holder']
+
+/** Throws a Problem unless the store may create checkouts, and has a wallet that they can be paid to. */
+export function requirePayable(ctx: Context, { store, wallets }: Seller): void {
+  requireStanding(store)
+  if (!networksFor(ctx, store.mode).some((network) => walletFor(network, wallets)))
+    throw walletRequired(ctx, store, wallets.length > 0)
+}
+
+/** The ways to pay a price: one for each token of each network that the store has a wallet for. */
+function listOptions(
+  ctx: Context,
+  { store, wallets }: Seller,
+  price: Decimal,
+  quote: Quote | null,
+): Option[] {
+  return networksFor(ctx, store.mode).flatMap((network) => {
+    const wallet = walletFor(network, wallets)
+    if (!wallet) return []
+    return network.assets.map(
+      (asset): Option => ({
+        network: network.caip2,
+        asset: asset.address,
+        amount: offeredUnits(price, quote, asset.decimals).toString(),
+        payTo: wallet.address,
+      }),
+    )
+  })
 }
 
 /** People may have to type an amount, so it has at most this many decimal places, whatever its token has. */
@@ -302,34 +321,14 @@ function walletRequired(ctx: Context, store: Store, hasWallet: boolean): Problem
   )
 }
 
-/** Enough for ids and references of other systems. Every event of the checkout contains them. */
-export const metadataKeysMax = 20
-const metadataKeyBytesMax = 40
-export const metadataValueCharactersMax = 500
-/** UTF-8 takes up to four bytes for a character. */
-const valueBytesMax = 4 * metadataValueCharactersMax
-
-/** The schema has already checked number, type and length of the values. */
-function checkMetadata(pointer: string, metadata: Readonly<Record<string, string>>): Mistake[] {
-  return Object.entries(metadata).flatMap(([key, value]) => {
-    const at = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    return [
-      ...checkText(at, key, metadataKeyBytesMax).map((mistake) => ({
-        ...mistake,
-        detail: `The name: ${mistake.detail}`,
-      })),
-      ...(value === '' ? [] : checkText(at, value, valueBytesMax)),
-    ]
-  })
-}
-
 /** A checkout about to be inserted, with its event and, if the request has an Idempotency-Key, the answer to keep. */
 export type NewCheckout = {
   readonly checkout: Checkout
   /** The store's revision from which the checkout was computed. */
   readonly revision: number
   readonly eventId: string
-  readonly actor: Actor
+  /** Null for a buyer, who opens a link. */
+  readonly actor: Actor | null
   readonly idempotency: { readonly route: string; readonly key: string; readonly bodyHash: string } | null
   /** The response body, a JSON object. It is stored byte for byte and becomes part of the event. */
   readonly answer: string
@@ -365,8 +364,8 @@ const inputs: readonly (readonly [
   ['created_at', 'timestamptz', ({ checkout }) => checkout.createdAt.toISOString()],
   ['expires_at', 'timestamptz', ({ checkout }) => checkout.expiresAt.toISOString()],
   ['event_id', 'text', ({ eventId }) => eventId],
-  ['actor', 'json', ({ actor }) => JSON.stringify(actor)],
-  ['key_id', 'text', ({ actor }) => (actor.type === 'key' ? actor.id : null)],
+  ['actor', 'json', ({ actor }) => actor && JSON.stringify(actor)],
+  ['key_id', 'text', ({ actor }) => (actor?.type === 'key' ? actor.id : null)],
   ['route', 'text', ({ idempotency }) => idempotency?.route],
   ['key', 'text', ({ idempotency }) => idempotency?.key],
   ['body_hash', 'text', ({ idempotency }) => idempotency?.bodyHash],
@@ -420,10 +419,11 @@ const insertSql = `with patience as materialized (
        returning resource_id
      ), made as (
        insert into checkouts (id, store_id, order_id, price_amount, price_currency, success_redirect_url, cancel_url,
-                              options, rate, finality, status, version, created_at, expires_at, description, metadata)
+                              options, rate, finality, status, version, created_at, expires_at, description, metadata,
+                              link_id)
        select id, store_id, order_id, price_amount, price_currency, success_redirect_url, cancel_url,
               options, rate, finality, 'OPEN', 1, created_at, expires_at,
-              facts::json ->> 'description', facts::json -> 'metadata'
+              facts::json ->> 'description', facts::json -> 'metadata', facts::json ->> 'linkId'
        from input where key is null or id in (select resource_id from keyed)
        on conflict do nothing
        returning id

@@ -23,6 +23,7 @@ import {
 type CheckoutFilter = {
   readonly status: string | null
   readonly orderId: string | null
+  readonly linkId: string | null
   readonly priceCurrency: string | null
   /** Decimals in the price's currency. */
   readonly minPrice: string | null
@@ -32,6 +33,7 @@ type CheckoutFilter = {
 const noCheckoutFilter: CheckoutFilter = {
   status: null,
   orderId: null,
+  linkId: null,
   priceCurrency: null,
   minPrice: null,
   maxPrice: null,
@@ -129,6 +131,9 @@ async function readPage<Row extends { readonly id: CheckoutId }>(
   const priceCurrency = filter.priceCurrency === null ? null : parseCurrency(filter.priceCurrency)
   const mistakes: Mistake[] = [
     ...(filter.orderId === null ? [] : checkText('orderId', filter.orderId, orderIdBytesMax)),
+    ...(filter.linkId === null || isId('lnk', filter.linkId)
+      ? []
+      : [{ pointer: 'linkId', code: 'id', detail: 'Must be a link id, which begins with lnk_.' }]),
     ...checkPrices(filter, priceCurrency),
   ]
   if (mistakes.length > 0) throw invalid(...mistakes)
@@ -183,15 +188,19 @@ async function readRows<Row extends { readonly id: CheckoutId }>(
   columns: string,
 ): Promise<{ readonly found: Row[]; readonly endedAt: CheckoutId | null }> {
   // Each combination of filters is a separate statement, so that each is planned for the right index.
-  const { orderId, status, priceCurrency, minPrice, maxPrice } = filter
+  const { orderId, linkId, status, priceCurrency, minPrice, maxPrice } = filter
   const indexed = ['c.store_id = $1', 'c.id >= $2', 'c.id < $3']
   const values: unknown[] = [storeId, from, before, limit]
   if (orderId !== null) indexed.push(`c.order_id = $${values.push(orderId)}`)
+  if (linkId !== null) {
+    indexed[0] = '(c.store_id = $1) is true'
+    indexed.push(`c.link_id = $${values.push(linkId)}`)
+  }
   if (status !== null) {
     const isStatus = `c.status = $${values.push(status)}`
     // An order has few checkouts, but a status may have millions. "is true" keeps the planner off the index on
     // statuses.
-    indexed.push(orderId === null ? isStatus : `(${isStatus}) is true`)
+    indexed.push(orderId === null && linkId === null ? isStatus : `(${isStatus}) is true`)
   }
   const others = [
     ...(priceCurrency === null ? [] : [`c.price_currency = $${values.push(priceCurrency)}`]),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Actor, CheckoutPayment, CheckoutStatus } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
-import { type CheckoutId, newId, type StoreId } from '../ids.ts'
+import { type CheckoutId, type LinkId, newId, type StoreId } from '../ids.ts'
 import { creditFromJson, creditJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
 import type { Quote } from '../rates/quote.ts'
 import { arrow, type Checkout, type Option, toStoreWire } from './checkout.ts'
@@ -12,6 +12,7 @@ type Reader = Database | Transaction
 export type CheckoutRow = {
   id: CheckoutId
   store_id: StoreId
+  link_id: LinkId | null
   order_id: string
   price_amount: string
   price_currency: string
@@ -138,6 +139,7 @@ export function toCheckout(row: CheckoutRow): Checkout {
   return {
     id: row.id,
     storeId: row.store_id,
+    linkId: row.link_id,
     orderId: row.order_id,
     priceAmount: row.price_amount,
     priceCurrency: row.price_currency,

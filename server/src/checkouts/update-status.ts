@@ -3,6 +3,7 @@ import { toStored } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import { type CheckoutId, newId } from '../ids.ts'
+import { followCheckouts } from '../links/follow.ts'
 import { idOfNetwork } from '../networks.ts'
 import {
   type CreditRow,
@@ -22,6 +23,7 @@ import {
 import { authorizationOf, rejectUnsent } from '../payments/rows.ts'
 import { readReturned } from '../refunds/create.ts'
 import { type Checkout, type Credit, evaluate, isUnpaid, toStoreWire } from './checkout.ts'
+import { cancelOpenOf } from './links/cancel-open.ts'
 import { type CheckoutRow, moveCheckouts, notePagesChanged, toCheckout } from './rows.ts'
 
 /**
@@ -59,9 +61,8 @@ export async function updateStatus(
     tx,
     evaluated.flatMap(({ changed }) => changed),
   )
-  for (const [status, group] of Map.groupBy(evaluated, ({ status }) => status)) {
-    const moving = group.filter(({ checkout }) => checkout.status !== status)
-    if (moving.length === 0) continue
+  const moved = evaluated.filter(({ checkout, status }) => checkout.status !== status)
+  for (const [status, moving] of Map.groupBy(moved, ({ status }) => status)) {
     const payments = new Map(moving.map(({ checkout, payment }) => [checkout.id, payment]))
     await moveCheckouts(
       ctx,
@@ -72,12 +73,33 @@ export async function updateStatus(
     )
   }
   await announce(ctx, tx, evaluated, now)
+  await followLinks(
+    ctx,
+    tx,
+    moved.map(({ checkout }) => checkout),
+    now,
+  )
   report(ctx, tx, evaluated)
   // A paid checkout no longer needs the authorizations that were not sent yet.
   await rejectUnsent(
     tx,
     evaluated.filter(({ isPaid }) => isPaid).map(({ checkout }) => checkout.id),
   )
+}
+
+/** A payment ends the link that its checkout was made for, if one payment does, and the other checkouts of that link. */
+async function followLinks(
+  ctx: Context,
+  tx: Transaction,
+  moved: readonly Checkout[],
+  now: Date,
+): Promise<void> {
+  const linkIds = [...new Set(moved.flatMap(({ linkId }) => linkId ?? []))]
+  if (linkIds.length === 0) return
+  const paid = await followCheckouts(ctx, tx, linkIds, now)
+  if (paid.length === 0) return
+  const ids = paid.map(({ id }) => id)
+  await cancelOpenOf(ctx, tx, ids, null, now)
 }
 
 const checkoutsPerRun = 500

@@ -30,6 +30,8 @@ const limitedTypes: ReadonlySet<EventType> = new Set<EventType>([
   'wallet.updated',
   'member.invited',
   'refund.requested',
+  'link.created',
+  'link.updated',
 ])
 
 /** Some 30,000 changes: more than a shop's programs make, and less than a disk notices. */

@@ -107,3 +107,13 @@ export async function eraseFromEvents(
     [JSON.stringify(announced), payer, erased],
   )
 }
+
+/** Erases what a store wrote about the buyer from events about links. */
+export async function eraseFromLinkEvents(tx: Transaction, eventIds: readonly string[]): Promise<void> {
+  await tx.query(
+    `update events set data = (data::jsonb #- '{link,metadata}' #- '{link,invoice,buyerName}'
+       #- '{link,invoice,buyerAddress}')::json
+     where id = any($1)`,
+    [eventIds],
+  )
+}

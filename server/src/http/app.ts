@@ -19,6 +19,7 @@ import { mountAddressRequests } from './address-requests/mount.ts'
 import { checkoutRoutes } from './api/checkouts.ts'
 import { eventRoutes } from './api/events.ts'
 import { keyRoutes } from './api/keys.ts'
+import { linkRoutes } from './api/links.ts'
 import { publicRoutes } from './api/networks.ts'
 import { pagePathOf, payRoutes } from './api/pay.ts'
 import { paymentRoutes } from './api/payments.ts'
@@ -118,6 +119,7 @@ export function listRoutes(
 ): { readonly store: readonly Route[]; readonly pay: readonly Route[] } {
   const store = [
     ...checkoutRoutes(openCreateCheckout(ctx, authenticator)),
+    ...linkRoutes(),
     ...paymentRoutes(ctx),
     ...refundRoutes(ctx, engine.rails),
     ...storeRoutes(engine.rails),

@@ -189,3 +189,24 @@ export function parseCurrency(text: string): string | null {
   const code = /^[a-z]{3}$/i.test(text) ? text.toUpperCase() : ''
   return currencies.has(code) ? code : null
 }
+
+/** Currencies whose smallest unit is not a hundredth, by the number of its decimals. */
+const otherDigits: Readonly<Record<number, string>> = {
+  0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
+  3: 'BHD IQD JOD KWD LYD OMR TND',
+  4: 'CLF UYW',
+}
+/** Metals, units of account and codes for other purposes. */
+const withoutMinor: ReadonlySet<string> = new Set(
+  'XAG XAU XBA XBB XBC XBD XDR XPD XPT XSU XTS XUA XXX'.split(' '),
+)
+const digitsOf = new Map(
+  Object.entries(otherDigits).flatMap(([digits, codes]) =>
+    codes.split(' ').map((code) => [code, Number.parseInt(digits, 10)] as const),
+  ),
+)
+
+/** How many decimals the smallest unit of a currency has; null if it has no smallest unit. */
+export function minorDigitsOf(currency: string): number | null {
+  return withoutMinor.has(currency) ? null : (digitsOf.get(currency) ?? 2)
+}

@@ -46,3 +46,24 @@ export function checkEmail(pointer: string, text: string): Mistake[] {
     ? []
     : [{ pointer, code: 'email', detail: 'Must be an email address, such as help@shop.example.' }]
 }
+
+/** Enough for ids and references of other systems. Every event of the checkout contains them. */
+export const metadataKeysMax = 20
+const metadataKeyBytesMax = 40
+export const metadataValueCharactersMax = 500
+/** UTF-8 takes up to four bytes for a character. */
+const valueBytesMax = 4 * metadataValueCharactersMax
+
+/** The schema has already checked number, type and length of the values. */
+export function checkMetadata(pointer: string, metadata: Readonly<Record<string, string>>): Mistake[] {
+  return Object.entries(metadata).flatMap(([key, value]) => {
+    const at = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    return [
+      ...checkText(at, key, metadataKeyBytesMax).map((mistake) => ({
+        ...mistake,
+        detail: `The name: ${mistake.detail}`,
+      })),
+      ...(value === '' ? [] : checkText(at, value, valueBytesMax)),
+    ]
+  })
+}

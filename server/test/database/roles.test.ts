@@ -218,7 +218,7 @@ test('what no taken process may do is refused to each', async () => {
 test('serve and the console write only the event types that are theirs; work writes all', async () => {
   const { id: storeId } = await openStore(farthing)
   const ofServe =
-    /^(checkout\.(created|processing|canceled)|refund\.(requested|address_updated|canceled)|store\.updated|wallet\.(registered|updated|retired|refused)|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/
+    /^(checkout\.(created|processing|canceled)|refund\.(requested|address_updated|canceled)|link\.(created|updated|closed)|store\.updated|wallet\.(registered|updated|retired|refused)|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/
   for (const type of eventTypes)
     for (const role of ['serve', 'work', 'console'] as const) {
       const isAllowed = await may(as[role], async (tx) => {
@@ -232,7 +232,7 @@ test('serve and the console write only the event types that are theirs; work wri
         role === 'work' ||
         (role === 'serve'
           ? ofServe.test(type)
-          : /^(member\..*|checkout\.(created|canceled)|refund\.(requested|address_updated|canceled)|store\.(updated|approved|suspended|resumed)|wallet\.(confirmed|refused|undone|registered|retired)|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/.test(
+          : /^(member\..*|checkout\.(created|canceled)|refund\.(requested|address_updated|canceled)|link\.(created|updated|closed)|store\.(updated|approved|suspended|resumed)|wallet\.(confirmed|refused|undone|registered|retired)|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/.test(
               type,
             ))
       assert.equal(isAllowed, expected, `${role} ${type}`)

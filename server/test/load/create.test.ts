@@ -328,6 +328,7 @@ function newRow(key: string): NewCheckout {
   const checkout: Checkout = {
     id: newId('ch', '00', now),
     storeId: shop.store.id,
+    linkId: null,
     orderId: `order of ${key}`,
     priceAmount: '12.50',
     priceCurrency: 'USD',

@@ -27,6 +27,8 @@ async function readOwners(): Promise<Map<string, string>> {
     `select id, id as store_id from stores
      union all select id, store_id from checkouts
      union all select order_id, store_id from checkouts
+     union all select id, store_id from links
+     union all select invoice_number, store_id from links
      union all select id, store_id from wallets
      union all select address, store_id from wallets where family = 'EVM'
      union all select payment_id, store_id from credits
@@ -43,7 +45,7 @@ async function readOwners(): Promise<Map<string, string>> {
 function idsIn(answer: Answer): string[] {
   const text = `${answer.body} ${JSON.stringify(answer.headers)}`
   const words = text.match(
-    /\b(?:(?:st|ch|wal|pay|rf|evt|we|dlv)_[0-9a-z]{28}|00[0-9a-z]{16}|0x[0-9a-fA-F]{40}|order-of-store-\d+)\b/g,
+    /\b(?:(?:st|ch|lnk|wal|pay|rf|evt|we|dlv)_[0-9a-z]{28}|00[0-9a-z]{16}|0x[0-9a-fA-F]{40}|(?:order|invoice)-of-store-\d+)\b/g,
   )
   return (words ?? []).filter((word) => owners.has(word))
 }
@@ -52,6 +54,8 @@ function idsIn(answer: Answer): string[] {
 const nothing: Readonly<Record<string, string>> = {
   storeId: `st_00${'0'.repeat(26)}`,
   checkoutId: `ch_00${'0'.repeat(26)}`,
+  linkId: `lnk_00${'0'.repeat(26)}`,
+  invoiceNumber: 'invoice-of-store-none',
   walletId: `wal_00${'0'.repeat(26)}`,
   paymentId: `pay_00${'0'.repeat(26)}`,
   refundId: `rf_00${'0'.repeat(26)}`,
@@ -64,6 +68,7 @@ const nothing: Readonly<Record<string, string>> = {
 }
 const cursors: Readonly<Record<string, (tenant: Tenant) => string>> = {
   listCheckouts: ({ checkoutId }) => checkoutId,
+  listLinks: ({ linkId }) => linkId,
   listWallets: ({ walletId }) => walletId,
   listPayments: ({ paymentId }) => paymentId,
   listRefunds: ({ refundId }) => refundId,
@@ -148,6 +153,7 @@ function assertOwnOnly(answer: Answer, asker: Tenant, about: string): void {
 async function snapshot(): Promise<string> {
   const rows = await db.query<{ text: string }>(
     `select stores::text as text from stores union all select wallets::text from wallets
+     union all select links::text from links
      union all select checkouts::text from checkouts union all select events::text from events
      union all select credits::text from credits
      union all select refunds::text from refunds union all select refund_totals::text from refund_totals

@@ -8,6 +8,7 @@ const checkoutsPerBatch = 200
  * At one run per second, this deletes 800 checkouts per second: as many as a busy deployment completes, at little load.
  */
 const batchesPerRun = 4
+const linksPerBatch = 200
 /** Checkouts that could not be deleted yet are tried again after this time. */
 const passEverySeconds = 3_600
 const dayMs = 86_400_000
@@ -18,7 +19,8 @@ type Pass = { after: string; notBefore: Date }
 export const firstPass = (): Pass => ({ after: '', notBefore: new Date(0) })
 
 /**
- * Deletes checkouts that ended longer ago than RETENTION_DAYS, with all that belongs to them, a few batches per run.
+ * Deletes checkouts that ended longer ago than RETENTION_DAYS, with all that belongs to them, a few batches per run. A
+ * link's checkouts go only once the link ended as long ago, and the link goes after them.
  * The database decides what may go (`list_over` in migration 0042), and deletes it: no role has the right to delete a
  * payment. `kept_credits` keeps the credits that must never count again, and the rollups keep the takings.
  *
@@ -49,10 +51,24 @@ export async function deleteOver(ctx: Context, pass: Pass, now: Date): Promise<v
       crashPoint(ctx, 'retention-after-commit')
     }
     if (batch.looked < checkoutsPerBatch || batch.lastId === null) {
+      await deleteLinks(ctx, days)
       pass.after = ''
       pass.notBefore = new Date(now.getTime() + passEverySeconds * 1_000)
       return
     }
     pass.after = batch.lastId
+  }
+}
+
+/** Links that are over, and whose checkouts are gone. */
+async function deleteLinks({ db, log }: Context, days: number): Promise<void> {
+  for (let deleted = linksPerBatch; deleted === linksPerBatch; ) {
+    const [row] = await db.query<{ deleted: number }>('select delete_links_over($1, $2) as deleted', [
+      days,
+      linksPerBatch,
+    ])
+    deleted = row?.deleted ?? 0
+    if (deleted > 0)
+      log.info({ links: deleted, days }, 'deleted links that ended longer ago than RETENTION_DAYS')
   }
 }

@@ -2,6 +2,7 @@ import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
 import { eraseFromEvents } from '../../events/rows.ts'
 import { firstIdAt } from '../../ids.ts'
+import { eraseBuyers } from '../../links/erase.ts'
 import {
   countLeft,
   countMoving,
@@ -56,6 +57,7 @@ async function eraseFrom(
     'update checkouts set metadata = null, success_redirect_url = null, cancel_url = null where id = any($1)',
     [held],
   )
+  await eraseBuyers(tx, held)
   const replacement = erasedLike(payer)
   const payments = await erasePayments(tx, held, payer, replacement)
   await eraseFromEvents(tx, held, payer, replacement, listAnnounced(ctx, payments))

@@ -10,7 +10,8 @@ const rowsOf = (table: string) =>
 
 /**
  * Lines of JSON, one per checkout that ended before a time and that `deleteOver` would delete: the checkout with all
- * that belongs to it, and the settlers' transactions that carried its payments.
+ * that belongs to it, and the settlers' transactions that carried its payments. Those of a link have the link, and the
+ * events about it.
  */
 export async function* exportOver({ db, config }: Context, before: Date): AsyncGenerator<string> {
   for (let after: string | null = ''; after !== null; ) {
@@ -21,13 +22,15 @@ export async function* exportOver({ db, config }: Context, before: Date): AsyncG
        ), over as (
          select list_over(array(select id from looked), $3) as id
        )
-       select l.id, (select jsonb_build_object('checkout', to_jsonb(c), ${[
-         ...['events', 'credits', 'reserved_amounts', 'pasted_transactions', 'payment_hints', 'refunds'],
-       ]
-         .map(rowsOf)
-         .join(
-           ', ',
-         )}, 'authorizations', (select coalesce(jsonb_agg(to_jsonb(a) || jsonb_build_object('transactions', (
+       select l.id, (select jsonb_build_object('checkout', to_jsonb(c), 'link', (select to_jsonb(k) - 'quote_key' || jsonb_build_object(
+           'events', (select coalesce(jsonb_agg(to_jsonb(e)), '[]') from events e where e.id = any(k.event_ids)))
+           from links k where k.id = c.link_id), ${[
+             ...['events', 'credits', 'reserved_amounts', 'pasted_transactions', 'payment_hints', 'refunds'],
+           ]
+             .map(rowsOf)
+             .join(
+               ', ',
+             )}, 'authorizations', (select coalesce(jsonb_agg(to_jsonb(a) || jsonb_build_object('transactions', (
              select coalesce(jsonb_agg(to_jsonb(t) || jsonb_build_object('broadcasts', (
                select coalesce(jsonb_agg(to_jsonb(b)), '[]') from broadcasts b where b.network = t.network
                  and b.settler = t.settler and b.nonce = t.nonce))), '[]')

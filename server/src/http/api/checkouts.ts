@@ -1,12 +1,9 @@
 import type * as Wire from '@farthing/sdk'
 import Type, { type Static } from 'typebox'
 import { cancelCheckout } from '../../checkouts/cancel.ts'
-import {
-  type CreateCheckoutVerb,
-  metadataKeysMax,
-  metadataValueCharactersMax,
-} from '../../checkouts/create.ts'
+import type { CreateCheckoutVerb } from '../../checkouts/create.ts'
 import { listCheckouts, readCheckout } from '../../checkouts/read.ts'
+import { metadataKeysMax, metadataValueCharactersMax } from '../../stores/check-text.ts'
 import {
   answer,
   callerOf,
@@ -55,6 +52,9 @@ const Rate = shape<Wire.Rate>()(
 export const StoreCheckout = shape<Wire.StoreCheckout>()({
   ...checkoutFields,
   payment: nullable(CheckoutPayment),
+  linkId: Type.Optional(
+    Type.String({ description: 'The link that it was made for. Absent if the store made it itself.' }),
+  ),
   description: Type.Optional(Type.String({ description: 'Absent if none was given.' })),
   metadata: Type.Optional(
     Type.Record(Type.String(), Type.String(), { description: 'Absent if none was given.' }),
@@ -126,6 +126,9 @@ const CheckoutQuery = object({
   cursor,
   status: Type.Optional(Type.Enum([...statuses])),
   orderId: Type.Optional(Type.String({ maxLength: 255 })),
+  linkId: Type.Optional(
+    Type.String({ maxLength: 40, description: 'Only checkouts that were made for this link.' }),
+  ),
   priceCurrency: Type.Optional(Type.String({ maxLength: 3, description: 'ISO 4217 code.' })),
   minPrice: price('Only checkouts of this price or more.'),
   maxPrice: price('Only checkouts of this price or less.'),

@@ -12,6 +12,7 @@ import { answer, limitDefault, type Route } from '../route.ts'
 import { StoreCheckout } from './checkouts.ts'
 import { eventTypes } from './event-types.ts'
 import { ApiKey } from './keys.ts'
+import { Link } from './links.ts'
 import { Payment } from './payments.ts'
 import { Refund } from './refunds.ts'
 import { Actor, limit, nullable, object, of, shape, timestamp } from './shapes.ts'
@@ -54,6 +55,7 @@ export const Event = of<Wire.Event>()(
       eventOf(typesOf('checkout'), object({ checkout: StoreCheckout })),
       eventOf(typesOf('payment'), object({ checkout: nullable(StoreCheckout), payment: Payment })),
       eventOf(typesOf('refund'), object({ refund: Refund })),
+      eventOf(typesOf('link'), object({ link: Link })),
       eventOf(typesOf('wallet'), object({ wallet: Wallet })),
       eventOf(typesOf('key'), object({ key: ApiKey })),
       eventOf(typesOf('store'), object({ store: Store })),

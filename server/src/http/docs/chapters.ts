@@ -28,6 +28,7 @@ const order: readonly (readonly [reader: string, files: readonly string[]])[] = 
       'docs/first-shop.md',
       'docs/build.md',
       'docs/sdk.md',
+      'docs/links.md',
       '/docs/api',
       '/docs/errors',
       'docs/api/answers.md',

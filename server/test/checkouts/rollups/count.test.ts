@@ -59,6 +59,7 @@ async function live(storeId: StoreId, { createdMinute, price, steps }: Plan): Pr
   let checkout: Checkout = {
     id: newId('ch', ctx.config.cell, createdAt),
     storeId,
+    linkId: null,
     orderId: 'order',
     priceAmount: price.amount,
     priceCurrency: price.currency,

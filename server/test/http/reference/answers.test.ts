@@ -19,6 +19,7 @@ import {
 import type { Call } from '../support/call.ts'
 import { assertDocumented, documented, fillPath, type Operation, operations } from '../support/document.ts'
 import { keyCalls } from '../support/key-calls.ts'
+import { linkCalls } from '../support/link-calls.ts'
 import { paymentCalls } from '../support/payment-calls.ts'
 import { refundCalls } from '../support/refund-calls.ts'
 import { openSigning } from '../support/signing.ts'
@@ -116,6 +117,7 @@ const calls: Readonly<Record<string, () => Promise<Call[]>>> = {
       { status: 415, path: { checkoutId: open.id }, body: 'x', headers: { 'content-type': 'text/plain' } },
     ]
   },
+  ...linkCalls(farthing, shop),
   ...paymentCalls(farthing, shop),
   ...refundCalls(farthing, shop, signing),
   async listEvents() {

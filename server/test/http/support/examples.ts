@@ -106,6 +106,34 @@ export async function playExamples(): Promise<Examples> {
   for (const id of ['payCheckout', 'openCheckoutPage', 'payCheckoutPage']) await succeed(id, { path })
   await succeed('getCheckout', { path })
 
+  // Others are asked for by mail.
+  const until = new Date(begin.getTime() + 30 * dayMs).toISOString()
+  const { id: linkId } = await succeed('createLink', {
+    body: { title: 'Two tickets for Saturday', priceAmount: '25.00', priceCurrency: 'EUR', until },
+    headers: { 'Idempotency-Key': 'tickets-4711' },
+  })
+  await succeed('createLink', {
+    body: {
+      title: 'Your order of 3 November',
+      priceCurrency: 'EUR',
+      until,
+      invoice: {
+        number: '2026-17',
+        dueDate: '2026-12-01',
+        taxIncluded: false,
+        lines: [
+          { text: 'Teapot', quantity: '1', unitAmount: '40.00', taxRate: '21' },
+          { text: 'Tea, 100 g', quantity: '3', unitAmount: '4.95', taxRate: '10' },
+        ],
+        buyerName: 'Ana Díaz',
+        buyerAddress: 'Calle Mayor 1\n28013 Madrid',
+      },
+    },
+  })
+  await succeed('getLink', { path: { linkId } })
+  await succeed('listLinks', { query: '?invoiceNumber=2026-17' })
+  await succeed('updateLink', { path: { linkId }, body: { status: 'CLOSED' } })
+
   // Others are not, or by hand.
   const canceled = await shop.create({ orderId: 'order-18' })
   await succeed('cancelCheckout', { path: { checkoutId: canceled.id } })

@@ -24,6 +24,7 @@ export function newCheckouts(count: number, storeIds: readonly StoreId[]): NewCh
       checkout: {
         id,
         storeId,
+        linkId: null,
         orderId,
         priceAmount: '12.50',
         priceCurrency: 'USD',

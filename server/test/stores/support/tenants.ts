@@ -10,6 +10,8 @@ export type Tenant = {
   readonly shop: StoreClient
   readonly number: number
   readonly checkoutId: string
+  readonly linkId: string
+  readonly invoiceNumber: string
   readonly walletId: string
   readonly paymentId: string
   readonly refundId: string
@@ -34,6 +36,12 @@ export async function openTenants(farthing: TestApp, count: number): Promise<rea
   return await Promise.all(drafts.map(withDelivery))
 }
 
+function linkOf(number: string) {
+  const lines = [{ text: 'Tea', quantity: '1', unitAmount: '5', taxRate: '21' }]
+  const until = new Date(Date.now() + 86_400_000).toISOString()
+  return { title: 'Tea', priceCurrency: 'USD', until, invoice: { number, taxIncluded: true, lines } }
+}
+
 type Draft = Omit<Tenant, 'refundId' | 'deliveryId' | 'eventId'>
 
 async function openDraft(farthing: TestApp, number: number): Promise<Draft> {
@@ -43,11 +51,23 @@ async function openDraft(farthing: TestApp, number: number): Promise<Draft> {
   const { id: endpointId } = (await shop.call('POST', '/api/v1/webhook-endpoints', { url })).json()
   const made = await Promise.all(Array.from({ length: 3 }, () => shop.create({ orderId })))
   const { id: walletId } = await registerWallet(shop, String(solanaWallets[number % 3]), 'solana')
+  const invoiceNumber = `invoice-of-store-${number}`
+  const { id: linkId } = (await shop.call('POST', '/api/v1/links', linkOf(invoiceNumber))).json()
   const [first, canceled] = made
   assert(first && canceled)
   await shop.call('POST', `/api/v1/checkouts/${canceled.id}/cancel`)
   const paymentId = await creditByHand(farthing, first.id)
-  return { shop, number, checkoutId: first.id, walletId, paymentId, orderId, endpointId }
+  return {
+    shop,
+    number,
+    checkoutId: first.id,
+    linkId,
+    invoiceNumber,
+    walletId,
+    paymentId,
+    orderId,
+    endpointId,
+  }
 }
 
 async function withRefund(farthing: TestApp, tenant: Draft): Promise<Draft & Pick<Tenant, 'refundId'>> {
@@ -67,6 +87,8 @@ async function withDelivery(tenant: Draft & Pick<Tenant, 'refundId'>): Promise<T
 export const named: Readonly<Record<string, (tenant: Tenant) => string>> = {
   storeId: ({ shop }) => shop.id,
   checkoutId: ({ checkoutId }) => checkoutId,
+  linkId: ({ linkId }) => linkId,
+  invoiceNumber: ({ invoiceNumber }) => invoiceNumber,
   walletId: ({ walletId }) => walletId,
   paymentId: ({ paymentId }) => paymentId,
   refundId: ({ refundId }) => refundId,
@@ -81,6 +103,8 @@ export const named: Readonly<Record<string, (tenant: Tenant) => string>> = {
 /** For each operation that takes a body, one that it takes. */
 export const bodies: Readonly<Record<string, unknown>> = {
   createCheckout: { orderId: 'x', priceAmount: '1', priceCurrency: 'USD' },
+  createLink: linkOf('x'),
+  updateLink: { metadata: { mine: 'yes' } },
   updateStore: { name: 'Taken over' },
   updateWallet: { sharedElsewhere: true },
   proveWallet: { signature: '0x00' },

@@ -89,6 +89,7 @@ function exampleOf(ctx: Context, store: Store, state: PreviewState, option: Opti
   return {
     id: firstIdAt('ch', ctx.config.cell, now),
     storeId: store.id,
+    linkId: null,
     orderId: '2041',
     priceAmount: '48',
     priceCurrency: 'USD',

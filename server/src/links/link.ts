@@ -1,0 +1,92 @@
+import type { CreateInvoice, LinkKind, LinkStatus, Link as Wire } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import type { CheckoutId, LinkId, StoreId } from '../ids.ts'
+import { sumInvoice } from './invoice.ts'
+
+/**
+ * An address that a store sends or prints, and that can be paid until the store's time for it has passed. It is payable
+ * as long as that, while a checkout lives for a day at most, or an hour if its price needs a rate. So a checkout is made
+ * only when somebody wants to pay (checkouts/links/): for a `once` link one that everybody shares, for a `many` link one
+ * per buyer.
+ */
+export type Link = {
+  readonly id: LinkId
+  readonly storeId: StoreId
+  readonly kind: LinkKind
+  readonly title: string
+  readonly description: string | null
+  readonly price: LinkPrice
+  readonly priceCurrency: string
+  readonly invoice: CreateInvoice | null
+  readonly metadata: Readonly<Record<string, string>> | null
+  readonly until: Date
+  /** Past `until`, by the database's clock. */
+  readonly isOver: boolean
+  readonly closedAt: Date | null
+  /** Since when one of its checkouts is paid; null if none is. Only of a `once` link. */
+  readonly paidAt: Date | null
+  /** Of a `once` link: the checkout that everybody shares. Replaced only if that can no longer be paid. */
+  readonly checkoutId: CheckoutId | null
+  /** How many checkouts were made for it. */
+  readonly made: number
+  /** Increases with every change of what buyers see. */
+  readonly revision: number
+  readonly createdAt: Date
+}
+
+/** In the link's currency: one amount, or the limits between which the buyer chooses. */
+export type LinkPrice = { readonly amount: string } | { readonly min: string; readonly max: string }
+
+/** Mails and prints are kept for about a year. What is payable for ever would be forgotten, and paid all the same. */
+export const untilDaysMax = 400
+export const titleBytesMax = 200
+/** A paragraph. */
+export const descriptionBytesMax = 1_000
+
+/** What a link is, from its facts: a paid one stays paid whatever else becomes of it. */
+export function statusOf({
+  paidAt,
+  closedAt,
+  isOver,
+}: Pick<Link, 'paidAt' | 'closedAt' | 'isOver'>): LinkStatus {
+  if (paidAt !== null) return 'PAID'
+  if (closedAt !== null) return 'CLOSED'
+  return isOver ? 'ENDED' : 'ACTIVE'
+}
+
+/** What the checkouts of a `once` link say about it. */
+export type LinkFacts = { readonly hasCompleted: boolean; readonly hasProcessing: boolean }
+
+/**
+ * Whether a `once` link is paid. A payment whose block the chain dropped may return: until it is proven gone, its checkout
+ * is PROCESSING, and the link stays paid.
+ */
+export function isPaid(wasPaid: boolean, { hasCompleted, hasProcessing }: LinkFacts): boolean {
+  return hasCompleted || (wasPaid && hasProcessing)
+}
+
+/** The address of a link. */
+function urlOf({ config }: Context, id: LinkId): string {
+  return `${config.checkoutPageUrl}/l/${id}`
+}
+
+export function linkToWire(ctx: Context, link: Link): Wire {
+  const { description, metadata, invoice, price } = link
+  return {
+    id: link.id,
+    url: urlOf(ctx, link.id),
+    kind: link.kind,
+    status: statusOf(link),
+    title: link.title,
+    priceAmount: 'amount' in price ? price.amount : null,
+    priceCurrency: link.priceCurrency,
+    ...('min' in price && { minAmount: price.min, maxAmount: price.max }),
+    until: link.until.toISOString(),
+    revision: link.revision,
+    checkoutId: link.checkoutId,
+    createdAt: link.createdAt.toISOString(),
+    ...(description !== null && { description }),
+    ...(metadata !== null && { metadata }),
+    ...(invoice !== null && { invoice: sumInvoice(invoice, link.priceCurrency) }),
+  }
+}
