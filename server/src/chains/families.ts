@@ -8,7 +8,7 @@ import { multicall } from './evm/multicall.ts'
 import { judgeText as judgeTextEvm } from './evm/signed-text.ts'
 import { refusesToPay } from './evm/simulate.ts'
 import type { Hex } from './hex.ts'
-import { RpcAnswerError, RpcUnavailableError } from './rpc.ts'
+import { isNodeError } from './rpc.ts'
 import { parseSolanaAddress } from './svm/address.ts'
 import { findReady, openSvmChain } from './svm/chain.ts'
 import { findHindrance } from './svm/refund-accounts.ts'
@@ -83,7 +83,7 @@ export async function findTokenAccounts(ctx: Context, family: Family, address: s
           return { network: chain.network.caip2, asset: asset.address, isReady }
         }),
       ).catch((error) => {
-        if (!(error instanceof RpcUnavailableError) && !(error instanceof RpcAnswerError)) throw error
+        if (!isNodeError(error)) throw error
         ctx.log.warn(
           { network: chain.network.id, err: error },
           'could not look up the token accounts of a wallet; the worker tries again within seconds',

@@ -82,6 +82,11 @@ export class RpcUnavailableError extends Error {
   override readonly name = 'RpcUnavailableError'
 }
 
+/** Whether nodes did not answer, or refused. Any other error is ours. */
+export function isNodeError(error: unknown): error is RpcAnswerError | RpcUnavailableError {
+  return error instanceof RpcAnswerError || error instanceof RpcUnavailableError
+}
+
 export function unwrap<Result>(outcome: RpcOutcome | undefined): Result {
   if (!outcome) throw new RpcUnavailableError('The node left a call unanswered.')
   if ('error' in outcome) throw outcome.error

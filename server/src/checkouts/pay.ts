@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { PaymentRequired, PaymentRequirements, Payment as WirePayment } from '@farthing/sdk'
 import { toShown, toStored } from '../chains/families.ts'
 import { readFollower } from '../chains/rows.ts'
-import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
+import { isNodeError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { isId } from '../ids.ts'
@@ -351,7 +351,7 @@ async function orUnsettled<Answer>(asked: Promise<Answer>): Promise<Answer> {
   try {
     return await asked
   } catch (cause) {
-    if (!(cause instanceof RpcUnavailableError) && !(cause instanceof RpcAnswerError)) throw cause
+    if (!isNodeError(cause)) throw cause
     throw unsettled('The chain cannot be queried right now.', cause)
   }
 }

@@ -2,7 +2,7 @@ import { isNative } from '../chains/evm/recover.ts'
 import { describeLimits } from '../chains/probe.ts'
 import { listLimitsRecords } from '../chains/record-nodes.ts'
 import { listFaults, readFollower } from '../chains/rows.ts'
-import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
+import { isNodeError } from '../chains/rpc.ts'
 import { SignerAwayError } from '../chains/signers/signing.ts'
 import { ConfigError } from '../config/read.ts'
 import type { Context } from '../context.ts'
@@ -249,7 +249,7 @@ async function examineNetwork(
       ...(await examineSettlers(ctx, rails, rail, readSigners)),
     ]
   } catch (error) {
-    if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
+    if (!isNodeError(error)) throw error
     return [{ what: nodes, says: error.message, fix: reach }]
   }
 }

@@ -1,5 +1,5 @@
 import { findPayeeRefusal, parseWalletAddress, toStored } from '../chains/families.ts'
-import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
+import { isNodeError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import type { Database } from '../database/db.ts'
 import type { StoreId } from '../ids.ts'
@@ -50,7 +50,7 @@ export async function requireRecipient(
 }
 
 function refuseUnavailable(cause: unknown): never {
-  if (!(cause instanceof RpcUnavailableError) && !(cause instanceof RpcAnswerError)) throw cause
+  if (!isNodeError(cause)) throw cause
   throw new Problem(
     'unavailable',
     'The chain could not be asked whether the address can be paid. Nothing was changed.',

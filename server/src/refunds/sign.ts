@@ -1,5 +1,5 @@
 import type { Refund as Wire } from '@farthing/sdk'
-import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
+import { isNodeError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import type { Transaction } from '../database/db.ts'
@@ -120,7 +120,7 @@ async function toOrder(tx: Transaction, refund: Refund): Promise<RefundOrder> {
 /** Turns a failure of nodes into a Problem that can be retried: it says nothing about the refund. */
 async function orUnavailable<Answer>(asking: Promise<Answer>): Promise<Answer> {
   return await asking.catch((error) => {
-    if (!(error instanceof RpcUnavailableError) && !(error instanceof RpcAnswerError)) throw error
+    if (!isNodeError(error)) throw error
     throw new Problem('unavailable', 'The network’s nodes do not answer. Nothing was sent.', {
       retryAfterSeconds: 5,
       cause: error,

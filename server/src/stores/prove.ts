@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ProveWallet, WalletChallenge, Wallet as WireWallet } from '@farthing/sdk'
 import { judgeText } from '../chains/families.ts'
-import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
+import { isNodeError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import type { Database, Transaction } from '../database/db.ts'
@@ -112,7 +112,7 @@ async function judge(
   try {
     return await judgeText(ctx, { family, address, mode }, message, signature)
   } catch (cause) {
-    if (!(cause instanceof RpcUnavailableError) && !(cause instanceof RpcAnswerError)) throw cause
+    if (!isNodeError(cause)) throw cause
     throw new Problem(
       'unavailable',
       'The chain could not be asked whether this is a contract wallet that accepts the signature. Nothing was changed.',

@@ -2,7 +2,7 @@ import { decodeErrorResult } from 'viem/utils'
 import { openBatcher } from '../../database/batch.ts'
 import { enoughOf, isMost } from '../agree.ts'
 import type { Hex } from '../hex.ts'
-import { type ProviderAnswer, RpcAnswerError, type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
+import { isNodeError, type ProviderAnswer, type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
 import type { Chain } from './chain.ts'
 import { type Authorization, authorizationStateCalldata, transferCalldata } from './eip3009.ts'
 import { type Call, type CallResult, decodeAggregate, multicall, readManyParams } from './multicall.ts'
@@ -272,7 +272,7 @@ function orNull<Answer>(read: () => Answer): Answer | null {
   try {
     return read()
   } catch (error) {
-    if (error instanceof RpcAnswerError || error instanceof RpcUnavailableError) return null
+    if (isNodeError(error)) return null
     throw error
   }
 }

@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { promisify } from 'node:util'
-import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import { isNodeError } from '../../chains/rpc.ts'
 import { readConfig } from '../../config/read.ts'
 import type { Context } from '../../context.ts'
 import { openLog } from '../../log.ts'
@@ -131,7 +131,7 @@ async function checkNodes(ctx: Context, { network, nodes }: Answers): Promise<Ch
       const mistake = difference?.says ?? (trouble && `${trouble.says}: use one ${trouble.wanted}`)
       return { what, says: mistake ?? `is a node of ${network.name}`, isWrong: mistake !== undefined }
     } catch (error) {
-      if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
+      if (!isNodeError(error)) throw error
       return { what, says: error.message, isWrong: true }
     }
   })

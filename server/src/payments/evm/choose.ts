@@ -6,7 +6,7 @@ import { aggregateCalldata, multicall } from '../../chains/evm/multicall.ts'
 import type { Unsigned } from '../../chains/evm/policy.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
 import { checkTransfers, contractGas, type Simulated, simulateSend } from '../../chains/evm/simulate.ts'
-import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import { isNodeError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { Database } from '../../database/db.ts'
@@ -163,7 +163,7 @@ async function simulate(
 
 /** A wallet whose code no node can run must not keep the others from being sent. */
 function toUnknown(error: unknown): null {
-  if (!(error instanceof RpcUnavailableError) && !(error instanceof RpcAnswerError)) throw error
+  if (!isNodeError(error)) throw error
   return null
 }
 

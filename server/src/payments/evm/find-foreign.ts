@@ -1,7 +1,7 @@
 import { findUse } from '../../chains/evm/accounts.ts'
 import type { Chain } from '../../chains/evm/chain.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
-import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import { isNodeError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { noteForeign, reportForeign } from '../settlers/foreign-nonces.ts'
 import type { Uncosted } from '../settlers/rows.ts'
@@ -32,7 +32,7 @@ export async function findForeign(
   const network = chain.network.caip2
   for (const one of doubted.slice(0, searchesMax)) {
     const txHash = await findUse(chain, signer.address, one.nonce).catch((error) => {
-      if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
+      if (!isNodeError(error)) throw error
       return null
     })
     if (txHash === null || one.hashes.includes(txHash)) continue

@@ -3,7 +3,7 @@ import { readBlocksAgain } from '../../chains/evm/take.ts'
 import { isNonceUsed, readInclusion } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { lockFollower, readDeepBlock, readTip } from '../../chains/rows.ts'
-import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import { isNodeError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import type { EvmNetwork } from '../../networks.ts'
 import { listOrphanedTransfers, type OrphanedTransfer, reverseOrphanedTransfers } from '../credits/rows.ts'
@@ -110,7 +110,7 @@ export async function lookAtEach<Candidate>(
 ): Promise<void> {
   for (const candidate of candidates)
     await look(candidate).catch((error: unknown) => {
-      if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
+      if (!isNodeError(error)) throw error
       log.debug(
         { network: id, err: error },
         'the nodes did not answer about a payment; the next run looks at it again',

@@ -10,7 +10,7 @@ import { readInclusion } from '../../chains/evm/transactions.ts'
 import { judge, readAccounts } from '../../chains/evm/witnesses.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { readDeepBlock, readFollower, readTip } from '../../chains/rows.ts'
-import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import { isNodeError, RpcAnswerError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { unitsToText } from '../../money.ts'
 import type { EvmNetwork } from '../../networks.ts'
@@ -323,7 +323,7 @@ export async function findSent(ctx: Context, chain: Chain, sent: SentTransfer): 
   try {
     return await lookFor(ctx, chain, sent)
   } catch (error) {
-    if (!(error instanceof RpcUnavailableError) && !(error instanceof RpcAnswerError)) throw error
+    if (!isNodeError(error)) throw error
     return { outcome: 'waiting' }
   }
 }

@@ -1,5 +1,5 @@
 import { type Follower, readFollower } from '../../chains/rows.ts'
-import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import { isNodeError, type RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
 import { SignerAwayError, SignRefusedError } from '../../chains/signers/signing.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
@@ -148,7 +148,7 @@ export async function broadcast(
   const { meaning, refusal } = await send().then(
     () => ({ meaning: 'taken', refusal: null }) as const,
     (error: unknown) => {
-      if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
+      if (!isNodeError(error)) throw error
       ctx.log.debug(
         { txHash: hash, err: error },
         'no node accepted the transaction; its lane sends it again within seconds',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { getBase58Encoder } from '@solana/kit'
 import type { Hex } from '../../chains/hex.ts'
-import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import { isNodeError, RpcUnavailableError } from '../../chains/rpc.ts'
 import { parseSolanaAddress } from '../../chains/svm/address.ts'
 import { readForPayment, type SvmChain } from '../../chains/svm/chain.ts'
 import { type Landed, readLanded } from '../../chains/svm/landed.ts'
@@ -370,7 +370,7 @@ export async function findSent(ctx: Context, chain: SvmChain, sent: SentTransfer
   try {
     return await lookFor(ctx, chain, sent)
   } catch (error) {
-    if (!(error instanceof RpcUnavailableError) && !(error instanceof RpcAnswerError)) throw error
+    if (!isNodeError(error)) throw error
     return { outcome: 'waiting' }
   }
 }

@@ -57,7 +57,7 @@ export function mountDevelopers(store: StoreRoutes, ctx: Context): void {
 
   mountKeys(store, ctx)
   mountWebhooks(store, ctx)
-  mountEvents(store, ctx)
+  mountEvents(store)
 }
 
 /** Making and revoking keys, each by a touch. */
@@ -111,7 +111,7 @@ function readKey({ texts }: Screen, values: Readonly<Record<string, string>>): C
 }
 
 /** The event log, newest first. */
-function mountEvents({ get }: StoreRoutes, _ctx: Context): void {
+function mountEvents({ get }: StoreRoutes): void {
   get(`${path}/events`, read, async (screen) => {
     const type = typeChoices.find((each) => each === screen.asked('type')) ?? ''
     const about = screen.asked('about')

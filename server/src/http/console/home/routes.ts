@@ -17,7 +17,7 @@ import { type Home, type Latest, renderHome, undecidedMax } from './view.ts'
 const latestMax = 6
 
 /** Takings, and tasks for members. */
-export function mountHome({ get }: StoreRoutes, _ctx: Context): void {
+export function mountHome({ get }: StoreRoutes): void {
   get('', 'payments:read', async (screen) => {
     const { may, storeId } = screen
     const period = periods.find((each) => each === screen.asked('period')) ?? 'month'

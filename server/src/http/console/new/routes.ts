@@ -3,7 +3,6 @@ import type { CreateCheckout } from '@farthing/sdk'
 import type { FastifyReply } from 'fastify'
 import { type Creator, openCreateCheckout } from '../../../checkouts/create.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
-import type { Context } from '../../../context.ts'
 import { type CheckoutId, isId, randomText } from '../../../ids.ts'
 import { Refusal } from '../../../members/refusal.ts'
 import { invalid, Problem } from '../../../problems.ts'
@@ -25,7 +24,7 @@ const route = 'console new'
 const keyForm = /^[0-9a-z]{26}$/
 
 /** An amount makes a link and its code, to be sent or shown, and watched until it is paid. */
-export function mountNew({ get, post }: StoreRoutes, _ctx: Context): void {
+export function mountNew({ get, post }: StoreRoutes): void {
   get(path, config, (screen) => sendForm(screen, null, null))
 
   post(path, config, async (screen) => {

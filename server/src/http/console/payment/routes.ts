@@ -2,7 +2,6 @@ import type { FastifyReply } from 'fastify'
 import { cancelCheckout } from '../../../checkouts/cancel.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
 import { listClaims, listCredits, listTold } from '../../../checkouts/trail.ts'
-import type { Context } from '../../../context.ts'
 import { readEvents } from '../../../events/read.ts'
 import { isId } from '../../../ids.ts'
 import { Refusal } from '../../../members/refusal.ts'
@@ -26,7 +25,7 @@ const eventsMax = 100
 const remaindersMax = 5
 
 /** One payment: a checkout with all that came for it, or money without a checkout. */
-export function mountPayment({ get, post }: StoreRoutes, _ctx: Context): void {
+export function mountPayment({ get, post }: StoreRoutes): void {
   get(oneCheckout, reading, async (screen) => {
     const { storeId } = screen
     const { db } = screen.ctx
