@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { cancelUndone } from './checkouts/cancel-undone.ts'
+import { cancelUndone } from './checkouts/cancel.ts'
 import { deleteOldAnswers } from './checkouts/create.ts'
 import { expireCheckouts } from './checkouts/expire.ts'
 import { cancelPaid } from './checkouts/links/cancel-open.ts'

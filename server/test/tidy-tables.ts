@@ -113,7 +113,7 @@ export const sharedWrites: readonly {
       'page_version only: notifies open pages of what the same statement writes about a named transaction',
   },
   {
-    file: 'payments/svm/reference-rows.ts',
+    file: 'payments/svm/references.ts',
     table: 'checkouts',
     because: 'page_version only: notifies open pages of the reference that the same statement creates',
   },

@@ -1,6 +1,5 @@
 import type { Node } from '../config/parse.ts'
-import { askEndpoint, limitsOf, type NodeEndpoint, openEndpoint } from './endpoint.ts'
-import { countBlocks } from './log-range.ts'
+import { askEndpoint, countBlocks, limitsOf, type NodeEndpoint, openEndpoint } from './endpoint.ts'
 import { timeoutMs } from './post-calls.ts'
 import {
   type Identity,

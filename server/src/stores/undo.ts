@@ -13,7 +13,7 @@ import * as rows from './rows.ts'
  * An owner goes back to the wallet that was current before a change. All later changes in that family are undone with
  * it, and a waiting one is ended, so a thief who changed the wallet twice gains nothing. The wallets used
  * meanwhile are retired. With `cancelsOpen`, `work` also cancels open checkouts that would pay to one of them
- * (checkouts/cancel-undone.ts); without it they stay as they were created.
+ * (checkouts/cancel.ts); without it they stay as they were created.
  */
 export async function undoChange(
   ctx: Context,

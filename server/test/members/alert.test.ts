@@ -1,8 +1,7 @@
 /** Mails that tell owners what needs them: each once, summed up, and only to those who want them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemActor } from '../../src/events/actor.ts'
-import { appendEvent, newEvent } from '../../src/events/append.ts'
+import { appendEvent, newEvent, systemActor } from '../../src/events/append.ts'
 import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
 import { type Mail, placeOf } from '../../src/mails/mail.ts'
 import { mailAlerts } from '../../src/members/alert.ts'

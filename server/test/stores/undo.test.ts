@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { cancelUndone } from '../../src/checkouts/cancel-undone.ts'
+import { cancelUndone } from '../../src/checkouts/cancel.ts'
 import { registerWallet as registerByVerb } from '../../src/stores/wallets.ts'
 import { openConsole } from '../http/console/support/console.ts'
 import {

@@ -1,4 +1,4 @@
-import { operatorActor } from '../../src/events/actor.ts'
+import { operatorActor } from '../../src/events/append.ts'
 
 /** Who acts where a test does what an operator would. */
 export const operator = operatorActor('test')

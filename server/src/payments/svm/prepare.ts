@@ -8,7 +8,7 @@ import type { Context } from '../../context.ts'
 import type { Database } from '../../database/db.ts'
 import type { SolanaNetwork } from '../../networks.ts'
 import { maxTimeoutSeconds, type Offer, type Prepared } from '../rail.ts'
-import type { FeePayers } from './fee-payers.ts'
+import type { FeePayers } from './rows.ts'
 import { blockhashExpired } from './simulate.ts'
 
 /** Builds the transaction that pays these terms, so that the payer only has to sign it. */

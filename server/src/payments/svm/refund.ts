@@ -29,8 +29,8 @@ import type {
 } from '../rail.ts'
 import { readIsRestoring } from '../reconcile.ts'
 import { listSettlerAddresses } from '../settlers/rows.ts'
-import type { FeePayers } from './fee-payers.ts'
-import { listUnknown } from './reference-rows.ts'
+import { listUnknown } from './references.ts'
+import type { FeePayers } from './rows.ts'
 import { blockhashExpired, type Simulate } from './simulate.ts'
 
 /**

@@ -1,13 +1,15 @@
 import type { Hex } from '../../chains/hex.ts'
+import type { Context } from '../../context.ts'
 import type { Database, Transaction } from '../../database/db.ts'
+import { remember } from '../../remember.ts'
 import type { Concern, Seen } from '../credits/rows.ts'
 import { authorizationOf, liveCreditOf } from '../rows.ts'
 
 /** SQL that only Solana needs. */
-export type FeePayer = { readonly address: string; readonly isAlive: boolean }
+type FeePayer = { readonly address: string; readonly isAlive: boolean }
 
 /** Settlers that accept new payments, and whether a lane of theirs was active recently. */
-export async function listFeePayers(db: Database, network: string): Promise<FeePayer[]> {
+async function listFeePayers(db: Database, network: string): Promise<FeePayer[]> {
   return await db.query<FeePayer>(
     `select address, coalesce(alive_at > clock() - interval '15 seconds', false) as "isAlive"
      from settlers where network = $1 and state = 'active' and not elsewhere order by address`,
@@ -302,4 +304,20 @@ export async function findClaim(tx: Transaction, network: string, seen: Seen): P
     [network, seen.asset, seen.payer, seen.nonce, seen.to, seen.value.toString()],
   )
   return rows.map((claim) => ({ seen, claim }))
+}
+
+/** The settlers of a network that accept new payments. */
+export type FeePayers = (network: string) => Promise<readonly FeePayer[]>
+
+/** Every payment needs this list. A running lane updates its row every few hundred milliseconds. */
+const rememberedMs = 1_000
+const networksMax = 100
+
+export function openFeePayers(ctx: Context): FeePayers {
+  const { get } = remember((network: string) => listFeePayers(ctx.db, network), {
+    forMs: rememberedMs,
+    entriesMax: networksMax,
+    now: ctx.now,
+  })
+  return get
 }

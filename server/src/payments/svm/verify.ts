@@ -9,7 +9,7 @@ import {
 } from '../../chains/svm/transfer.ts'
 import type { Payment, SvmPayment } from '../payload.ts'
 import type { Offer, Verified, Verifier } from '../rail.ts'
-import type { FeePayers } from './fee-payers.ts'
+import type { FeePayers } from './rows.ts'
 import type { Simulate } from './simulate.ts'
 
 /** What `serve` needs from a Solana chain. */
