@@ -112,7 +112,7 @@ export function openRefunds({ send, get: read, change }: Calls) {
     /** Presents the signature of what `prepare` returned. Repeating it changes nothing. */
     present,
     /**
-     * Has the wallet that was paid sign the refund, and presents the signature. Nothing is signed unless the server asks
+     * Has the wallet that received the payment sign the refund, and presents the signature. Nothing is signed unless the server asks
      * for exactly `amount` to `recipient`: otherwise it throws a `RefundMismatch`. Calling it again is safe. With `waitMs`
      * it waits for the outcome; the answer may still be SIGNED or SENT if that takes longer.
      */

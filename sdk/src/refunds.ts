@@ -6,7 +6,7 @@ import type { Finality } from './wire.ts'
  */
 export type RefundStatus = 'REQUESTED' | 'SIGNED' | 'SENT' | 'COMPLETED' | 'DECLARED' | 'FAILED' | 'CANCELED'
 
-/** `signed`: the wallet that was paid signs, and Farthing sends it without gas. `sent`: the store sends it by itself. */
+/** `signed`: the wallet that received the payment signs, and Farthing sends it without gas. `self-sent`: the store sends it by itself. */
 export type RefundWay = 'signed' | 'self-sent'
 
 /** Money that goes back to a buyer: all of a payment, or a part of it. */
@@ -23,7 +23,7 @@ export type Refund = {
   asset: string
   /** Integer amount in the asset's smallest unit. */
   amount: string
-  /** The store's wallet that was paid. */
+  /** The store's wallet that received the payment. */
   from: string
   /** Null until the buyer has named an address. */
   recipient: string | null

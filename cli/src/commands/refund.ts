@@ -27,12 +27,12 @@ const exitCodes: Readonly<Partial<Record<RefundStatus, number>>> = {
 }
 
 const signing = {
-  'key-file': { type: 'string', value: 'file', about: 'the key of the wallet that was paid' },
+  'key-file': { type: 'string', value: 'file', about: 'the key of the wallet that received the payment' },
   to: { type: 'string', value: 'address', about: 'sign only if it goes to this address' },
   yes: { type: 'boolean', short: 'y', about: 'sign without asking; needs --amount and --to' },
 } as const
 const signingNotes = [
-  'The wallet that was paid signs, by --key-file or FARTHING_PRIVATE_KEY.',
+  'The wallet that received the payment signs, by --key-file or FARTHING_PRIVATE_KEY.',
   'Nothing is signed unless the server asks for this amount to this recipient.',
   'What a refund was signed with is kept: no second run signs anything else for it.',
   'Exit codes: 0 done, 1 refused or failed, 3 on its way: see farthing refunds.',
@@ -43,7 +43,7 @@ export const refundCommands: readonly Command[] = [
   {
     name: 'refund sign',
     arguments: '<refundId>',
-    summary: 'Sign a refund with the wallet that was paid',
+    summary: 'Sign a refund with the wallet that received the payment',
     options: {
       amount: { type: 'string', value: 'amount', about: 'sign only if it is this much, such as 2.50' },
       ...signing,
@@ -199,8 +199,8 @@ async function walletOf(call: Call): Promise<Signer | null> {
   return await openWallet(
     key,
     file === undefined
-      ? 'FARTHING_PRIVATE_KEY must be the key of the wallet that was paid'
-      : `${file} must hold the key of the wallet that was paid`,
+      ? 'FARTHING_PRIVATE_KEY must be the key of the wallet that received the payment'
+      : `${file} must hold the key of the wallet that received the payment`,
   )
 }
 

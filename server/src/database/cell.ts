@@ -2,15 +2,15 @@ import type { Database, Transaction } from './db.ts'
 import { SchemaError } from './schema.ts'
 
 /**
- * A database belongs to one cell for ever: its tag is in every id and key that was made there, and proxies route by it.
- * The first migration writes it down. A process with another CELL would make ids that no proxy sends here, so it does
- * not start.
+ * A database belongs to one cell forever: every id and key that was created there contains its tag, and proxies route
+ * by it. The first migration records the tag. A process with another CELL would create ids that no proxy routes here,
+ * so it does not start.
  */
 export async function writeCell(tx: Transaction, cell: string): Promise<void> {
   await tx.query('insert into cell (tag) values ($1) on conflict do nothing', [cell])
 }
 
-/** Throws unless the database is that of this cell. */
+/** Throws unless the database belongs to this cell. */
 export async function checkCell(db: Database, cell: string): Promise<void> {
   const [row] = await db.query<{ tag: string }>('select tag from cell')
   if (!row)

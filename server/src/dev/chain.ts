@@ -14,7 +14,7 @@ import { startLocalChain } from './local-chain.ts'
 
 /**
  * The third account of the well-known test mnemonic. It pays in `dev`: on the page, where a script signs with it, and
- * on the command line. Anyone can spend what it holds, so never send anything of value there.
+ * on the command line. Anyone can spend its money, so never send anything of value there.
  */
 export const testPayer = {
   address: '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC',
@@ -32,7 +32,7 @@ const faucet = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 /** What each payer gets at each start: 1,000 USDC. */
 const allowance = 1_000_000_000n
 const settlerWei = 100n * 10n ** 18n
-/** Each block adds 1.8 KB, and one is mined per second: about five hours. All of it is read at each start. */
+/** Each block adds 1.8 KB, and one is mined per second, so this is about five hours. Every start reads all of it. */
 const stateBytesMax = 32_000_000
 
 type DevChain = {

@@ -28,9 +28,9 @@ export type LocalChainOptions = {
   /** The tokens to place, as networks.ts describes them. */
   readonly assets: readonly LocalAsset[]
   readonly port?: number
-  /** Where the chain is kept between runs. Without it nothing is kept. */
+  /** Where the chain is kept between runs; null to keep nothing. */
   readonly stateFile?: string
-  /** False: a transaction may use as much gas as a block. */
+  /** If false, a transaction may use as much gas as a block. */
   readonly hasTransactionCap?: boolean
   /** Extra arguments for anvil. */
   readonly extraArgs?: readonly string[]
@@ -119,7 +119,7 @@ function findAnvil(): string {
   }
 }
 
-/** Stops anvil when this process is gone, however it ended: its end closes the pipe that the shell waits on. */
+/** Stops anvil when this process ends in any way: the shell waits on a pipe that this process holds open. */
 function guardAgainstOrphan(
   anvil: ChildProcess,
   folder: string,
@@ -161,7 +161,7 @@ async function waitUntilListening(anvil: ChildProcess): Promise<string> {
   })
 }
 
-/** Puts what a local chain has besides accounts on a new one, which has anvil's methods. */
+/** Puts everything except accounts on a new local chain, which has anvil's methods. */
 export async function place(url: string, { chainId, assets }: LocalChainOptions): Promise<void> {
   const client = createTestClient({ mode: 'anvil', transport: http(url) }).extend(publicActions)
   const answered = await client.getChainId()

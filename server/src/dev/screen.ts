@@ -7,7 +7,7 @@ type Shown = Demo & {
   readonly rates: string
 }
 
-/** What `dev` prints: one line for each thing it starts, then what to try, then what happens. 80 columns. */
+/** The output of `dev`: one line for each thing that it starts, then commands to try, then a log. 80 columns. */
 export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
   const paint = (format: Parameters<typeof styleText>[0], text: string) =>
     styleText(format, text, { stream: out })

@@ -8,7 +8,7 @@ import { ask, directoryOf, type Ownership, orAway, type Uses, without } from './
 import * as rows from './rows.ts'
 
 const folder = new URL('../../directory/', import.meta.url)
-/** 5 bits each: no two databases draw the same. */
+/** 5 bits each, so that no two databases draw the same value. */
 const identityLength = 26
 
 export async function migrateDirectory(ctx: Context): Promise<Migrated> {
@@ -22,7 +22,7 @@ export async function checkDirectory(ctx: Context): Promise<void> {
 export type Adopted = {
   readonly wallets: number
   readonly settlers: number
-  /** What another cell owns: it is put to no new use here. */
+  /** What another cell owns. This cell does not put it to new use. */
   readonly elsewhere: readonly Ownership[]
 }
 
@@ -34,9 +34,9 @@ type NotAdopted =
   | { readonly isTaken: true }
 
 /**
- * Enters this cell, as the owner of all that it uses. If another cell owns some of that, a deployment that joins for the
- * first time changes nothing; a cell that was there before leaves it to the other. That is noted before anything is granted
- * again, so that a crash leaves nothing unnoted.
+ * Enters this cell in the directory as the owner of everything that it uses. If another cell owns some of that, a cell
+ * that joins for the first time changes nothing, and a cell that was in the directory before leaves it to the other.
+ * That is recorded before anything is granted, so that a crash can't lose it.
  */
 export async function adopt(ctx: Context, uses: Uses): Promise<Adopted | NotAdopted> {
   await checkDirectory(ctx)
@@ -80,8 +80,8 @@ export async function adopt(ctx: Context, uses: Uses): Promise<Adopted | NotAdop
 class Conflict extends Error {}
 
 /**
- * Writes the cell here, with the fence raised, and in the directory, with a stamp above all that either has seen. A cell
- * that the directory knew by name only is drained if it was before. Returns the stamp.
+ * Records the cell here, with a raised fence, and in the directory, with a stamp above all that either has seen. A cell
+ * that the directory knew only by name stays drained if it was. Returns the stamp.
  */
 async function enter({ db, config }: Context, tx: Transaction, generation: string): Promise<string> {
   const { cell, baseUrl, consoleUrl } = config
@@ -107,7 +107,7 @@ async function enter({ db, config }: Context, tx: Transaction, generation: strin
   return state.nextStamp
 }
 
-/** Writes what a cell uses. Returns what it owns of that now; the rest belongs to other cells. */
+/** Records what a cell uses. Returns what it now owns of that; the rest belongs to other cells. */
 async function writeOwners(
   tx: Transaction,
   used: readonly Ownership[],
@@ -127,7 +127,7 @@ async function writeOwners(
   )
 }
 
-/** Notes which of the things that this cell uses another cell owns, and which it owns itself. */
+/** Records which of the things that this cell uses are owned by another cell, and which by itself. */
 export async function noteElsewhere(ctx: Context, uses: Uses): Promise<void> {
   for await (const page of uses.pages()) {
     const owners = await ask(ctx, (directory) => rows.listOwners(directory, page))
@@ -143,8 +143,8 @@ export async function noteElsewhere(ctx: Context, uses: Uses): Promise<void> {
 }
 
 /**
- * A process may start if it agrees with its database about the directory: with one that this cell has adopted, or with
- * none at all. A directory that does not answer keeps nothing from starting.
+ * A process may start if it agrees with its database about the directory: both use one that this cell has adopted, or
+ * both use none. A directory that does not answer prevents no start.
  */
 export async function checkCellJoined(ctx: Context): Promise<void> {
   const state = await rows.readState(ctx.db)

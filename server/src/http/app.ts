@@ -220,7 +220,7 @@ function mount(
   })
 }
 
-/** Streams have no HEAD: they have no answer without a body. */
+/** Streams have no HEAD, because they have no answer without a body. */
 function hasStream({ answers }: Route): boolean {
   return Object.values(answers).some(({ stream }) => stream)
 }
@@ -293,7 +293,7 @@ function isLimitable({ method, isUrgent, operationId }: Route): boolean {
   return method !== 'GET' && !isUrgent && operationId !== 'createCheckout'
 }
 
-/** All keys of a store together may make as many requests as this many keys. */
+/** All keys of a store together may make as many requests as this many single keys. */
 const keysWorth = 3
 
 function storeRequests(ctx: Context): number {
@@ -304,14 +304,14 @@ function storeRequests(ctx: Context): number {
 const changesAtOnce = 2
 
 /**
- * The length of a turn. It limits a store's changes to half the requests per second of one key, so that they take a small
- * part of a processor. Only changes that come faster wait; a single one takes a few milliseconds.
+ * The length of a turn. It limits a store's changes to half of one key's requests per second, so that they need only a
+ * small part of a processor. Changes wait only if they come faster; a single one takes a few milliseconds.
  */
 function changeMs({ config }: Context): number {
   return (changesAtOnce * 1_000) / (config.keyRequestsPerSecond / 2)
 }
 
-/** Counts against the address, so that a stolen key cannot use up what its owner may ask for. */
+/** Counts against the address, so that a stolen key can't use up its owner's limit. */
 function refuseElsewhere({ holder: { key } }: Caller, address: string, limitAddress: () => void): void {
   if (key.addresses.length === 0 || isInside(key.addresses, address)) return
   limitAddress()

@@ -14,8 +14,8 @@ const readyForMs = 1_000
 
 /**
  * Ready means that the database answers and the process isn't stopping. Chains, rates and webhooks deliberately don't
- * count: one provider's outage would take every process out of service. However many ask, the database is asked once
- * per second.
+ * count: one provider's outage would take every process out of service. The database is asked once per second, no
+ * matter how many requests come.
  */
 export function openReadyCheck(ctx: Context, health: Health): () => Promise<boolean> {
   const answers = remember(() => isDatabaseAnswering(ctx), {

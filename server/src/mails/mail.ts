@@ -25,8 +25,8 @@ export type MailSubject =
   | `${'The members of your store changed' | 'The wallets of your store changed' | 'The operator decided about your store' | 'Payments to your store need a decision' | 'Webhooks of your store do not arrive'} (${StoreId})`
 
 /**
- * The kinds of mail: a link for the person who is to open it, an alert, a change of members, and a change of the store
- * itself or its wallets. Each store has a share of each.
+ * The kinds of mail: a link for the person who will open it, an alert, a change of members, and a change of the store
+ * or its wallets. Each kind has its own share per store.
  */
 export type MailKind = 'link' | 'alert' | 'member' | 'store'
 
@@ -42,7 +42,7 @@ export type WaitingMail = {
 /** SQL: the columns of a waiting mail. */
 export const waitingColumns = 'id, about, key_id as "keyId", sealed, tries'
 
-/** The place that a sealed mail is bound to. */
+/** The place to which a sealed mail is bound. */
 export function placeOf(id: string): string {
   return `mails ${id}`
 }

@@ -23,7 +23,7 @@ export async function setOperator(
       [memberId, isOperator],
     )
     if (!changed) throw new Refusal('not_found')
-    // An owner could replace their passkeys until now, and must not become an operator that way.
+    // Until now, an owner could replace this member's passkeys, and so could become an operator.
     if (isOperator) await withdrawFor(tx, changed.id)
     const stores = await listMemberships(tx, changed.id)
     if (!isOperator && stores.length === 0) await signOutForGood(tx, changed.id)

@@ -18,7 +18,7 @@ const holders = {
   'developers:read': ['owner', 'manager', 'developer'],
   'keys:write': ['owner', 'developer'],
   'webhooks:write': ['owner', 'developer'],
-  /** Resending events that an endpoint did not take. */
+  /** Resending events that an endpoint did not accept. */
   'webhooks:resend': ['owner', 'manager', 'developer'],
   'branding:read': ['owner', 'manager', 'developer'],
   'branding:write': ['owner'],

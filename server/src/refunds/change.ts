@@ -23,8 +23,8 @@ import { type RefundRow, refundColumns, toRefund } from './rows.ts'
  * The only file that writes a refund: its facts, the status that follows from them, its payment's total and its events.
  *
  * `addRefund` creates one, `changeRefund` adds facts to one whose lock the caller holds. Each writes facts, status and
- * total in one statement, and the event in the same transaction. Two things are bookkeeping and written elsewhere: which
- * idempotency key a refund belongs to, and when a named transaction was last looked up.
+ * total in one statement, and the event in the same transaction. Only two fields are written elsewhere, because no
+ * status depends on them: a refund's idempotency key, and the time when a named transaction was last looked up.
  */
 
 /** A refund about to be written. Addresses are in stored form. */
@@ -48,15 +48,15 @@ export type NewRefund = {
   readonly now: Date
 }
 
-/** What all refunds of a payment have in common. */
+/** The fields that all refunds of a payment share. */
 export type RefundBase = Pick<
   NewRefund,
   'storeId' | 'paymentId' | 'checkoutId' | 'network' | 'asset' | 'identity' | 'wallet' | 'received'
 >
 
 /**
- * Raises the payment's total and writes the refund in one statement, so two requests at once cannot take more than the
- * payment; the total's own constraint says so too. Returns null if less than the amount is left, or if another store
+ * Raises the payment's total and writes the refund in one statement, so two requests at once can't take more than the
+ * payment. The total's constraint enforces it too. Returns null if less than the amount is left, or if another store
  * refunds the payment.
  */
 export async function addRefund(
@@ -109,7 +109,7 @@ export async function addRefund(
 /** Facts about a refund. Those that are left out stay as they are. */
 export type NewFacts = {
   readonly recipient?: string
-  /** Which of the payment's nonces was handed out to be signed; null if none is left. Takes an earlier signature away. */
+  /** The payment's nonce that was handed out to be signed; null if none is left. Removes an earlier signature. */
   readonly handOut?: { readonly slot: number; readonly nonce: string } | null
   readonly signedAt?: Date | 'now'
   readonly isCancelAsked?: true
@@ -189,7 +189,7 @@ function addFacts(refund: Refund, added: NewFacts, now: Date): Refund {
   }
 }
 
-/** What follows from a refund's facts. */
+/** The consequences of a refund's facts. */
 type Outcome = Pick<Refund, 'status' | 'transaction' | 'finality' | 'failure' | 'isWatched'>
 
 function concludeFrom(
@@ -206,7 +206,7 @@ function concludeFrom(
     isCancelAsked: refund.cancelAskedAt !== null,
     isDeclared: refund.declared !== null,
     isNamed: way === 'self-sent' && refund.transaction !== null,
-    // A transfer on the chain was sent, even if a restored database has forgotten its authorization.
+    // A transfer on the chain was certainly sent, even if a restored database has forgotten its authorization.
     authorization: authorization ?? (transfer ? 'sent' : null),
     isTransferred: mayComplete && (isProven || transfer?.counts === true),
   })
@@ -219,7 +219,7 @@ function concludeFrom(
     status,
     transaction,
     finality,
-    // The reason is of no use once the refund is on its way or over.
+    // Once the refund is on its way or over, the reason is of no use.
     failure:
       status === 'FAILED' || status === 'SIGNED' ? reason : status === 'REQUESTED' ? refund.failure : null,
     isWatched: !isDone && (nonce !== null || transaction !== null),
@@ -236,12 +236,12 @@ function differs(refund: Refund, outcome: Outcome): boolean {
   )
 }
 
-/** Whether the chain and the lanes have changed what a refund should say. */
+/** Whether the chain and the lanes have changed facts that the refund's row must show. */
 export function isOutdated(refund: Refund, findings: Findings): boolean {
   return differs(refund, concludeFrom(refund, findings, true))
 }
 
-/** Sets only the columns that change: `serve` has no right to write those that say money went back. */
+/** Sets only the columns that change, because `serve` has no right to write those that report a refund as paid. */
 async function writeChange(
   tx: Transaction,
   { id, version }: Refund,
@@ -312,7 +312,7 @@ export function exceeds(network: string, asset: string, left: bigint): Problem {
   })
 }
 
-/** How much refunds have taken of a payment, found by its identity; null if it has had none. */
+/** How much of a payment refunds have taken, found by the payment's identity; null if it has had none. */
 async function readTotal(
   tx: Transaction,
   { network, asset, identity }: Pick<NewRefund, 'network' | 'asset' | 'identity'>,
@@ -337,7 +337,7 @@ export type Findings = {
   } | null
 }
 
-/** For a refund for which nothing was handed out to be signed. */
+/** For a refund without a nonce that was handed out. */
 const nothingFound: Findings = { authorization: null, reason: null, transfer: null }
 
 type FindingsRow = {

@@ -3,12 +3,12 @@ import type { Database } from '../database/db.ts'
 import { refundOutcomes } from '../metrics.ts'
 import type { Network } from '../networks.ts'
 
-/** A larger count would tell operators nothing more, and takes long. */
+/** A larger count takes long and tells operators nothing more. */
 const waitingMax = 10_000
 
 /** Measures how many signed refunds wait. Unsigned ones are not counted: they wait for their store, not for us. */
 export function openRefundMeasure(ctx: Context, networks: readonly Network[]): () => Promise<void> {
-  // A counter that appears with its first increase hides that increase from Prometheus.
+  // The counter starts at zero: Prometheus does not see the first increase of a counter that appears with it.
   for (const { id } of networks)
     for (const outcome of refundOutcomes) ctx.metrics.refunds.inc({ network: id, outcome }, 0)
   return async () => {

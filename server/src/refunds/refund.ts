@@ -29,7 +29,7 @@ export type Refund = {
   readonly asset: string
   /** The payment's identity on the chain: see `identityOf`. */
   readonly identity: string
-  /** The store's wallet that was paid. */
+  /** The store's wallet that received the payment. */
   readonly wallet: string
   /** In the asset's smallest unit. */
   readonly amount: bigint

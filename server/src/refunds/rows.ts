@@ -130,7 +130,7 @@ export type Refundable = {
   readonly nonce: string | null
   readonly position: number
   readonly isFinal: boolean
-  /** Whether the store has proven that it holds the key of the wallet that was paid. */
+  /** Whether the store has proven that it holds the key of the wallet that received the payment. */
   readonly isProven: boolean
   /** How much refunds have taken; null if there has been none. */
   readonly reserved: bigint | null

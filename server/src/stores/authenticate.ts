@@ -14,17 +14,17 @@ import type { Key, Store, Wallet } from './store.ts'
  * Who is calling. A key's holder is cached for one second, so that a busy store costs one lookup per second, not one
  * per request. A key is checked three times:
  *
- *   1. when the headers are there, in the cache: a caller without a valid key need not send a body;
- *   2. when the body is there, which may be many seconds later: in the database before a change, in the cache before a
+ *   1. when the headers have arrived, in the cache: a caller without a valid key need not send a body;
+ *   2. when the body has arrived, which may be many seconds later: in the database before a change, in the cache before a
  *      read or a create;
  *   3. in the transaction of the change, at its end, under the lock that revoking takes (`actWithKey`). A create does
  *      the same in its one statement (see checkouts/create.ts).
  *
- * So a revoked or expired key can change nothing from that moment on, and stops reading within a second.
+ * So a revoked or expired key can't change anything from that moment on, and can read for at most one more second.
  */
 const rememberedMs = 1_000
 const hourMs = 3_600_000
-/** Bounds memory: beyond it the oldest entry is dropped. */
+/** Limits memory. Beyond it the oldest entry is dropped. */
 const entriesMax = 10_000
 
 export type Caller = {
@@ -162,8 +162,8 @@ async function readKeyHolder(db: Database, keyId: string): Promise<KeyHolder | n
 }
 
 /**
- * Whether a key is valid, or was until this transaction itself ended it. It cannot be revoked until the transaction is
- * over. If it is just being revoked, this waits.
+ * Whether a key is valid, or was until this transaction itself revoked it. Nobody else can revoke it until the
+ * transaction ends. If another transaction is revoking it, this waits.
  */
 async function holdKey(tx: Transaction, keyId: string): Promise<boolean> {
   const rows = await tx.query(

@@ -3,7 +3,7 @@ import type { Network } from '../../networks.ts'
 import { describeVersion } from '../../version.ts'
 import { UsageError } from '../usage.ts'
 
-/** Thrown by a step that cannot go on: what it found, and a sentence that says what to do. */
+/** Thrown by a step that can't continue: its finding, and a sentence that says what to do. */
 export class StepFailed extends Error {
   override readonly name = 'StepFailed'
   readonly fix: string
@@ -14,13 +14,13 @@ export class StepFailed extends Error {
   }
 }
 
-/** NOTE: nothing is wrong with the deployment, but somebody should know. */
+/** NOTE: nothing is wrong with the deployment, but somebody should know this. */
 type Mark = 'ok' | 'WRONG' | 'NOTE'
 type Line = { readonly at: Date; readonly mark: Mark; readonly what: string; readonly says: string }
 
 export type Report = ReturnType<typeof openReport>
 
-/** What a rehearsal found: printed as it goes, and kept in a file that is whole after every line. */
+/** The findings of a rehearsal: printed as it runs, and kept in a file that is complete after every line. */
 export function openReport(
   network: Network,
   file: string | null,
@@ -70,7 +70,7 @@ export function openReport(
     ok: async (what: string, says: string) => await add('ok', what, says, null),
     note: async (what: string, says: string, fix: string) => await add('NOTE', what, says, fix),
     wrong: async (what: string, says: string, fix: string) => await add('WRONG', what, says, fix),
-    /** Notes how long something took. */
+    /** Records how long something took. */
     time(what: string, ms: number): string {
       times.push([what, ms])
       return `${toSeconds(ms)} s`
@@ -87,7 +87,7 @@ function toCell(text: string): string {
   return text.replaceAll('\n', '<br>').replaceAll('|', '\\|')
 }
 
-/** With one decimal. The clocks that are compared may differ a little, and nothing takes less than no time. */
+/** With one decimal. The compared clocks may differ a little, but no duration is negative. */
 function toSeconds(ms: number): string {
   const tenths = Math.round(Math.max(0, ms) / 100)
   return `${Math.floor(tenths / 10)}.${tenths % 10}`

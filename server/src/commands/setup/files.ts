@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 import type { Answers } from './answers.ts'
 
 /**
- * What `setup` writes: the settings, logins, units and proxy configuration of docs/deploying.md, with the answers in
- * them, and a script that puts each in its place. Nothing here is applied.
+ * The files that `setup` writes: the settings, logins, units and proxy configuration of docs/deploying.md, filled in
+ * with the answers, and a script that installs them. This function applies nothing.
  */
 type SetupFile = { readonly name: string; readonly text: string; readonly isSecret: boolean }
 
@@ -24,7 +24,7 @@ export function drawFiles(answers: Answers): SetupFile[] {
     isSecret: true,
     text: lines(
       `DATABASE_URL=${url(role)}`,
-      // The console runs in serve, as a role of its own.
+      // The console runs in serve, with its own database role.
       ...(role === 'serve' && consoleHost !== '' ? [`CONSOLE_DATABASE_URL=${url('console')}`] : []),
       ...(role === 'operator' ? ['SETTLER_KEYS_FILE=/etc/farthing/settler.keys'] : []),
     ),

@@ -14,7 +14,7 @@ const eventsPerRedelivery = 5_000
 const keptDays = 30
 const rowsPerRun = 2_000
 
-/** What was sent to an endpoint and what it answered, newest event first. */
+/** The deliveries to an endpoint with its answers, newest event first. */
 export async function listDeliveries(
   ctx: Context,
   storeId: StoreId,
@@ -107,7 +107,7 @@ export async function tidyDeliveries(ctx: Context, now: Date): Promise<void> {
   await forgetEndpoints(ctx.db)
 }
 
-/** Marks an endpoint as having something to deliver now. */
+/** Records that an endpoint has something to deliver now. */
 async function makeDue(tx: Transaction, endpointId: EndpointId): Promise<void> {
   await tx.query('update webhook_endpoints set due_at = least(due_at, clock()) where id = $1', [endpointId])
 }
@@ -146,7 +146,10 @@ async function giveUpDisabled(db: Database): Promise<number> {
   return rows.length
 }
 
-/** Deletes deliveries that finished long ago, with their attempts. `before` bounds the search: ids contain the time. */
+/**
+ * Deletes deliveries that finished long ago, with their attempts. `before` limits the search, because ids contain the
+ * time.
+ */
 async function forgetDeliveries(db: Database, before: string): Promise<number> {
   const rows = await db.query(
     `delete from deliveries where id in (
@@ -220,9 +223,9 @@ async function restartDelivery(tx: Transaction, deliveryId: DeliveryId): Promise
 }
 
 /**
- * A sequence up to which all of a store's events are from before a time. No index knows their times, but these rise with
- * the sequences, so halving what is left finds it in a long log too. Times and sequences may disagree by the length of a
- * transaction, hence the margin. Months that were dropped leave gaps: each look takes the nearest event below.
+ * A sequence up to which all of a store's events are from before a time. No index has the times, but they rise with the
+ * sequences, so a binary search finds it even in a long log. Times and sequences may disagree by the length of a
+ * transaction, hence the margin. Deleted months leave gaps, so each step takes the nearest event below.
  */
 export async function lastSequenceBefore(db: Database, storeId: StoreId, time: Date): Promise<bigint> {
   let { last: high } = await readLogEnd(db, storeId)
@@ -240,14 +243,14 @@ export async function lastSequenceBefore(db: Database, storeId: StoreId, time: D
   return low
 }
 
-/** Keeps the next events after a sequence, until the transaction ends, from being deleted with their checkouts. */
+/** Keeps the next events after a sequence from being deleted with their checkouts, until the transaction ends. */
 export async function holdEvents(
   tx: Transaction,
   storeId: StoreId,
   after: bigint,
   limit: number,
 ): Promise<void> {
-  // Whatever is younger is not deleted.
+  // Younger events are not deleted.
   await tx.query(
     `select 1 as one from checkouts where id = any(array(
        select checkout_id from (select checkout_id, created_at from events

@@ -7,9 +7,12 @@ import { resealSecrets } from './seal-secrets.ts'
 
 type Stored = Pick<Endpoint, 'id' | 'secrets'>
 
-/** Bounds memory, and how many statements wait at once. */
+/** Limits memory, and how many statements wait at once. */
 const endpointsPerBatch = 100
-/** An endpoint that changes during every pass is being rolled all the time; the operator is told to run it again. */
+/**
+ * If an endpoint changes during every pass, its secret is being rolled all the time, and the operator is told to run
+ * this again.
+ */
 const passesMax = 10
 
 /**
@@ -77,7 +80,7 @@ async function replaceSecrets(
   return changed.length > 0
 }
 
-/** How many endpoints have secrets that no key sealed ('') or that each key did. */
+/** How many endpoints have secrets without a seal (''), and how many have secrets sealed by each key. */
 export async function countByKey(db: Database): Promise<{ keyId: string; endpoints: number }[]> {
   return await db.query(
     `select coalesce(one->>'keyId', '') as "keyId", count(distinct id)::int as endpoints

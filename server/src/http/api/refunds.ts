@@ -40,12 +40,12 @@ export const Refund = shape<Wire.Refund>()({
   status: Type.Enum([...refundStatuses]),
   way: Type.Enum(['signed', 'self-sent'], {
     description:
-      'signed: the wallet that was paid signs, and Farthing sends it. self-sent: the store sends it by itself.',
+      'signed: the wallet that received the payment signs, and Farthing sends it. self-sent: the store sends it by itself.',
   }),
   network: Type.String({ description: 'CAIP-2 identifier.' }),
   asset: Type.String(),
   amount: Type.String({ description: 'Integer amount in the asset’s smallest unit.' }),
-  from: Type.String({ description: 'The store’s wallet that was paid.' }),
+  from: Type.String({ description: 'The store’s wallet that received the payment.' }),
   recipient: nullable(Type.String({ description: 'Null until the buyer has named an address.' })),
   reason: nullable(Type.String()),
   transaction: nullable(Type.String()),
@@ -99,7 +99,7 @@ export const CreateRefund = shape<Wire.CreateRefund>()({
     Type.Enum(['signed', 'self-sent'], {
       default: 'signed',
       description:
-        'signed: the wallet that was paid signs, and Farthing sends it. self-sent: the store sends it by itself and names the transaction. It cannot be changed later.',
+        'signed: the wallet that received the payment signs, and Farthing sends it. self-sent: the store sends it by itself and names the transaction. It cannot be changed later.',
     }),
   ),
 })
@@ -208,7 +208,7 @@ function createRoute(): Route {
     operationId: 'createRefund',
     summary: 'Create a refund of a payment',
     description:
-      'Reserves the amount, so that no other refund can return it too. Nothing moves until the wallet that was paid has signed. The payment must be final.',
+      'Reserves the amount, so that no other refund can return it too. Nothing moves until the wallet that received the payment has signed. The payment must be final.',
     scope: 'refunds:write',
     body: CreateRefund,
     isBodyOptional: true,

@@ -36,7 +36,7 @@ import { mountWallets } from './wallets/routes.ts'
 
 /** A passkey's answer is about 1 KiB, a new passkey with its statement up to 3. */
 const bodyBytesMax = 16_384
-/** Signing in and enrolling, per address: more than a team behind one address needs, and too few to be a nuisance. */
+/** Sign-ins and enrolments per address: more than a team behind one address needs, but too few to do harm. */
 const attemptsPerMinute = 30
 
 /**
@@ -44,11 +44,11 @@ const attemptsPerMinute = 30
  * from our own page, the form's token, and a session unless its route says that it is open; the hooks here see to that
  * for every route.
  *
- * A screen is a folder: routes.ts reads and acts, view.ts renders. A handler gets a Screen, which has all that belongs to
- * the request: the store's own context, texts, locale, rights, form fields, and the ways to act, to confirm and to answer.
- * Outside of a store it gets a Page, the part that needs no store. Handlers change things through the verbs that the API
- * uses. parts.ts has what screens are made of, texts/ one file per language, formats.ts times, money and addresses, frame/
- * what surrounds a screen and the list of screens.
+ * A screen is a folder: routes.ts reads and acts, view.ts renders. A handler gets a Screen, which has all that belongs
+ * to the request: the store's own context, texts, locale, rights, form fields, and the ways to act, to confirm and to
+ * answer. Outside of a store it gets a Page, the part that needs no store. Handlers change things through the verbs
+ * that the API uses. parts.ts has the components of screens, texts/ one file per language, formats.ts times, money and
+ * addresses, frame/ the frame around a screen and the list of screens.
  */
 export function buildConsole(ctx: Context, health: Health, deployment: Deployment): FastifyInstance {
   const app = openServer(ctx, health, ctx.config.consoleUrl)
@@ -84,7 +84,7 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
       return shares.inQueue(request, async () => await handler.call(this, request, reply))
     }
   })
-  // A slow reader, or a long answer, keeps no other request waiting.
+  // A slow reader or a long answer does not make other requests wait.
   app.addHook('onSend', async (request) => request.leaveQueue?.())
   const identities = openIdentities(ctx)
   void app.register(async (scope) => {
@@ -216,7 +216,7 @@ function describe(ctx: Context, error: unknown, request: FastifyRequest, texts: 
  */
 const memberAtOnce = 2
 const storeAtOnce = 3
-/** More than a person with many tabs waits for. Requests wait for their store only after their member's turn has come. */
+/** More than a person with many tabs waits for. Requests wait for their store only after it is their member's turn. */
 const memberWaitingMax = 20
 
 declare module 'fastify' {
@@ -227,8 +227,9 @@ declare module 'fastify' {
 }
 
 /**
- * What the members of a store may ask for together, and each member in all their stores: as many requests per second as
- * one address may, wherever they come from, and few at once. Routes that need no session have the limit of the address.
+ * The limits for all members of a store together, and for each member in all their stores: as many requests per second
+ * as one address may make, from any address, and few at once. Routes that need no session have the limit of the
+ * address.
  */
 function openConsoleShares(ctx: Context) {
   const shares = openShares(ctx, 'console')

@@ -20,14 +20,14 @@ import { languageOf, rememberLanguage } from './texts/choose.ts'
 import { forStore, giveFormToken, sessionOf } from './visitor.ts'
 import { renderNews } from './wallets/news.ts'
 
-/** What a page of the console shows, and how. */
+/** The content of a console page, and how it is shown. */
 export type Content = {
   readonly title: string
   readonly main: Html
   readonly status?: number
   /** A small card in the middle: for pages with one thing to do. */
   readonly isAlone?: boolean
-  /** Which entry of the navigation it belongs to. */
+  /** The entry of the navigation that it belongs to. */
   readonly screen?: ScreenId
   /** It is loaded again when something happens in its store. */
   readonly isLive?: boolean
@@ -102,7 +102,7 @@ async function readFrame(
 ): Promise<Frame> {
   const { stores, store } = request.visitor
   const { member } = sessionOf(request)
-  // The answer to a form is left again at once.
+  // The answer to a form is left at once.
   const shown = request.method === 'GET' ? store : null
   const [undecided, stepsLeft] = await Promise.all([
     shown && countUndecided(forStore(ctx, shown.storeId).db, shown.storeId, countMax + 1),
@@ -120,7 +120,7 @@ async function readFrame(
   }
 }
 
-/** The payment page's policy, without its pictures from elsewhere and with a referrer for our own forms. */
+/** The payment page's policy, but without pictures from elsewhere, and with a referrer for our own forms. */
 function headersFor(
   { config }: Context,
   style: string,

@@ -18,7 +18,7 @@ export type DocsPage = {
 
 export type Chapter = { readonly title: string; readonly pages: readonly DocsPage[] }
 
-/** By reader, the required reading first. Lists pages by their file, and generated ones by their URL's path. */
+/** Pages by reader, the required reading first. Files are listed by their path, generated pages by their URL's path. */
 const order: readonly (readonly [reader: string, files: readonly string[]])[] = [
   ['Everyone', ['README.md', 'docs/payment.md']],
   ['Owner', ['docs/owner.md', 'docs/page.md']],
@@ -95,7 +95,7 @@ export function arrangeChapters(made: readonly DocsPage[]): {
   return { chapters: [...chapters, { title: lastChapter, pages: rest }], pages: [...byName.values()] }
 }
 
-/** By name: nothing else that an operator keeps in the root folder may be served. */
+/** By name, because nothing else in the root folder may be served. */
 const besideDocs = '{README,CHANGELOG,CONTRIBUTING,SECURITY}.md'
 
 let files: readonly (readonly [name: string, page: DocsPage])[] | null = null

@@ -13,11 +13,11 @@ export type Heading = { readonly id: string; readonly title: string }
 type RenderedMarkdown = {
   /** The text of the first heading. */
   readonly title: string
-  /** The first sentence: what the page is about. */
+  /** The first sentence, which describes the page. */
   readonly about: string
   /** The headings of the second level. */
   readonly headings: readonly Heading[]
-  /** Renders the page. Later than the rest, because most pages are never asked for. */
+  /** Renders the page. This comes later than the rest, because most pages are never requested. */
   readonly render: () => Html
 }
 

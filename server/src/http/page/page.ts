@@ -61,7 +61,10 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, rail
   })
 }
 
-/** A request with a payment comes from a program, whatever it accepts. HEAD ignores payments, because it must not charge. */
+/**
+ * A request with a payment comes from a program, no matter what it accepts. HEAD ignores payments, because it must not
+ * charge.
+ */
 function wantsPage({ method, headers }: FastifyRequest): boolean {
   const hasPayment = method !== 'HEAD' && headers['payment-signature'] !== undefined
   return !hasPayment && prefersPage(headers.accept)

@@ -27,7 +27,7 @@ import {
 } from './parts/summary.ts'
 import { renderWays } from './parts/ways.ts'
 
-/** What a payment page is rendered from. */
+/** The data from which a payment page is rendered. */
 export type Rendered = {
   readonly view: CheckoutView
   readonly accepts: readonly PaymentRequirements[]
@@ -141,7 +141,7 @@ function fillPlain(text: string, parts: Readonly<Record<string, string>>): strin
   return text.replace(/\{(\w+)\}/g, (_, name) => plain(parts[name] ?? ''))
 }
 
-/** What the script needs in order to ask a wallet for a payment. */
+/** The script's data for asking a wallet for a payment. */
 function termsOf(
   ctx: Context,
   view: CheckoutView,

@@ -60,7 +60,7 @@ test('a refund goes back to whoever paid, once, however often it is prepared and
   assert.equal(shown.json().data.length, 1, shown.body)
 })
 
-test('only the message that was handed out is taken, signed by the wallet that was paid', async () => {
+test('only the message that was handed out is taken, signed by the wallet that received the payment', async () => {
   const { payer, paymentId } = await shop.pay()
   const { id } = await shop.ask(paymentId)
   const prepared = await shop.prepare(id)

@@ -5,7 +5,7 @@ import type { Screen } from '../screen.ts'
 
 const tabs = { keys: '', deliveries: '/deliveries', events: '/events' } as const
 
-/** The head of one of the tabs. */
+/** The head of a tab. */
 export function renderTabs({ base, texts: { developers: texts } }: Screen, current: keyof typeof tabs): Html {
   const links = (['keys', 'deliveries', 'events'] as const).map((tab) => {
     const here = tab === current && html` aria-current="page"`
@@ -16,7 +16,7 @@ export function renderTabs({ base, texts: { developers: texts } }: Screen, curre
   })
 }
 
-/** The head of something below one of the tabs. */
+/** The head of a page below a tab. */
 export function renderSubhead(title: Html | string, { href, text }: Link): Html {
   return renderHead(title, { above: html`<p><a href="${href}">${text}</a></p>` })
 }
@@ -36,14 +36,14 @@ export function exactly({ locale }: Screen, time: Date | string): Html {
   return showExactTime(locale, new Date(time))
 }
 
-/** Below a list: back to its newest, and on to older ones. */
+/** Links below a list: back to its newest entries, and on to older ones. */
 export function renderFurther(newest: Link | null, older: Link | null): Html | null {
   const links = [newest, older].filter((each) => each !== null)
   if (links.length === 0) return null
   return html`<section class="pane row">${links.map(({ href, text }) => renderFilter(href, text, false))}</section>`
 }
 
-/** Text of several lines, such as JSON or an answer: everything in it stays text. */
+/** Text of several lines, such as JSON or an answer, shown as plain text. */
 export function renderText(text: string): Html {
   const lines = text.split('\n').map((line, i) => html`${i > 0 && { html: '\n' }}${line}`)
   return html`<pre tabindex="0"><code>${lines}</code></pre>`

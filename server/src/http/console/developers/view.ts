@@ -22,14 +22,14 @@ import { nameActor } from '../wallets/news.ts'
 import { at, backOf, exactly, renderFurther, renderSubhead, renderTabs, renderText } from './tabs.ts'
 import { renderDeliveries, renderEndpoints } from './webhooks/view.ts'
 
-/** As many as a store can have in use; revoked ones are on further pages. */
+/** As many as a store can have in use. Revoked ones are on further pages. */
 export const keysPerPage = 50
 /** A screen's worth, and less than the API's largest page. */
 export const eventsPerPage = 50
 
 export type Index = {
   readonly keys: readonly Key[]
-  /** Where this page of keys begins and the next one does; null for the first and the last. */
+  /** Where this page of keys and the next one begin; null for the first page, and if there is no next one. */
   readonly cursor: string | null
   readonly next: string | null
   readonly endpoints: readonly WebhookEndpoint[]
@@ -128,7 +128,7 @@ ${formFields}${renderHidden('keyId', id)}
 <td class="c2 num">${screen.may('keys:write') && !isOver && revoke}</td></tr>`
 }
 
-/** By the name of a preset if it is one. A key that may change something may also read it, which is left out. */
+/** By the name of a preset if it equals one. If a key may change something it may also read it, so that is left out. */
 function renderScopes({ texts: { developers: texts } }: Screen, { scopes: granted }: Key): Html {
   if (granted === null) return renderChip(texts.everything)
   const shown = granted.filter(
@@ -149,7 +149,7 @@ export const typeChoices = [
 
 export type Events = {
   readonly type: string
-  /** The id of a checkout or payment, as it was entered. */
+  /** The id of a checkout or payment, as it was typed. */
   readonly about: string
   readonly checkoutId: string | null
   /** The number of the newest event of this page; null for the first page. */

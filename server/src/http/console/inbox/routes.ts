@@ -16,8 +16,8 @@ import { type Result, renderInbox } from './view.ts'
 const path = '/inbox'
 const write = 'payments:write'
 /**
- * As many as a member decides in one go, besides the one in the URL. Each payment without a checkout costs a query for
- * likely checkouts.
+ * How many payments a member decides about at a time, besides the one in the URL. Each payment without a checkout costs
+ * a query for likely checkouts.
  */
 const itemsMax = 20
 const recentMax = 5

@@ -32,11 +32,11 @@ import {
  */
 export type Deployment = {
   readonly ctx: Context
-  /** What `doctor` finds here. */
+  /** The findings of `doctor` here. */
   examine(): Promise<readonly Finding[]>
 }
 
-/** A node has 5 seconds for each of a few questions. No operator waits longer than this for a page. */
+/** A node has 5 seconds for each of a few calls. No operator waits longer than this for a page. */
 const timeoutMs = 25_000
 /** Results are reused for this long, so that repeated clicks do not ask the nodes. */
 const freshMs = 5_000
@@ -72,7 +72,7 @@ export function mountOperator(scope: FastifyInstance, ctx: Context, deployment: 
       return await page.send({ screen: 'queues', title, main: renderQueues(page, rows, operationsPort) })
     })
 
-    // Reading changes nothing, so it is a GET; without `run` nothing is asked.
+    // Reading changes nothing, so this is a GET. Without `run` no check is made.
     get('/operator/doctor', async (page) => {
       const { title } = page.texts.health.doctor
       const isAsked = (page.request.query as Readonly<Record<string, unknown>>).run !== undefined
@@ -82,7 +82,7 @@ export function mountOperator(scope: FastifyInstance, ctx: Context, deployment: 
   })
 }
 
-/** Every settler with how long it lasts, the retired ones last. */
+/** Every settler with how long its balance lasts. Retired ones come last. */
 async function readSettlers(ctx: Context, rails: Rails): Promise<FundedSettler[]> {
   const settlers = await listSettlers(ctx.db, null)
   const runways = new Map<string, Runway>()
@@ -142,7 +142,7 @@ function openDoctor(ctx: Context, deployment: Deployment): () => Promise<Examine
   }
 }
 
-/** Null if it takes too long. Its open questions then end by themselves. */
+/** Null if it takes too long. Its open calls then end by themselves. */
 async function withLimit(findings: Promise<readonly Finding[]>): Promise<readonly Finding[] | null> {
   const { promise, resolve } = Promise.withResolvers<null>()
   const timer = setTimeout(resolve, timeoutMs, null)

@@ -64,7 +64,7 @@ ${state !== 'done' && html`<div class="row do">${go}${skip}</div>`}</li>
 `
 }
 
-/** Where it is done; null if the member's role cannot do it. */
+/** The screen for this step; null if the member's role can't do it. */
 function hrefOf({ ctx, base, store, may }: Screen, step: StartStep): string | null {
   const docs = `${ctx.config.baseUrl}/docs`
   const hasDevelopers = screensOf(store).some(({ id }) => id === 'developers')
