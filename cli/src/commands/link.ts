@@ -50,7 +50,7 @@ export const linkCommands: readonly Command[] = [
       invoice: {
         type: 'string',
         value: 'file',
-        about: 'JSON with number, lines and taxIncluded: they say the amount',
+        about: 'JSON: number, lines, taxIncluded; they say the amount',
       },
       currency: { type: 'string', value: 'code', about: 'the same as the third word' },
       metadata: {

@@ -32,7 +32,7 @@ const signing = {
   yes: { type: 'boolean', short: 'y', about: 'sign without asking; needs --amount and --to' },
 } as const
 const signingNotes = [
-  'The wallet that received the payment signs, by --key-file or FARTHING_PRIVATE_KEY.',
+  'The wallet that was paid signs, by --key-file or FARTHING_PRIVATE_KEY.',
   'Nothing is signed unless the server asks for this amount to this recipient.',
   'What a refund was signed with is kept: no second run signs anything else for it.',
   'Exit codes: 0 done, 1 refused or failed, 3 on its way: see farthing refunds.',
@@ -43,7 +43,7 @@ export const refundCommands: readonly Command[] = [
   {
     name: 'refund sign',
     arguments: '<refundId>',
-    summary: 'Sign a refund with the wallet that received the payment',
+    summary: 'Sign a refund with the wallet that was paid',
     options: {
       amount: { type: 'string', value: 'amount', about: 'sign only if it is this much, such as 2.50' },
       ...signing,
