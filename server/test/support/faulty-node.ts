@@ -110,7 +110,8 @@ export async function openFaultyNode(target: string) {
       response.end(JSON.stringify(Array.isArray(asked) ? replies : replies[0]))
     }
     for (const { method, params } of calls) {
-      const name = typeof params[1] === 'object' ? `${method} in a block` : method
+      const isInBlock = method === 'eth_call' && typeof params[1] === 'object'
+      const name = isInBlock ? `${method} in a block` : method
       node.asked.set(name, (node.asked.get(name) ?? 0) + 1)
     }
     const fault = node.choose(calls)
