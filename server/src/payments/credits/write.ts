@@ -74,7 +74,7 @@ export type NewCredit = {
 
 /**
  * Writes the credits found in a block. A new inclusion of the same transfer orphans the old credit and keeps the
- * store's decisions about it. When a block becomes canonical again, its credits are live again, but an exact one
+ * store's decisions about it. (Of equal transfers it is the one whose number the old credit had last.) When a block becomes canonical again, its credits are live again, but an exact one
  * becomes overpaid if another credit is exact by then. An unmatched credit is assigned to its claim if that has turned
  * up. The disposition is decided under the checkout's lock when its status is updated, in the same transaction; until
  * then, a credit with a checkout counts as overpaid, or as exact if that is expected, so that it need not be written
@@ -129,7 +129,9 @@ export async function upsertCredits(
          max(o.dismissed_at) as dismissed_at, max(o.sender) as sender, max(o.sender_nonce) as sender_nonce
        from (
          ${creditsOfTransfer('orphaned_at is null')} union all ${creditsOfTransfer('orphaned_at is not null')}
-       ) o) e
+       ) o where not exists (select 1 from credits l where l.network = $1 and l.payment_id = o.payment_id
+         and l.position <> o.position and (l.orphaned_at is null
+           or (l.orphaned_at, l.block_hash, l.log_index) > (o.orphaned_at, o.block_hash, o.log_index)))) e
      where not ${isKept('i')}
      on conflict (network, block_hash, log_index) do update set
        orphaned_at = null,

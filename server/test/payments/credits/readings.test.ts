@@ -115,7 +115,24 @@ test('whatever parts of a block were read before, in whatever order, the complet
         assert.equal(new Set(live.map(({ payment_id }) => payment_id)).size, live.length, 'one payment each')
       },
     ),
-    { numRuns: 100 },
+    {
+      numRuns: 300,
+      examples: [
+        // The second of two equal transfers is told twice, each time as the first: one payment, then the other's.
+        [
+          [
+            { transaction: 1, isSigned: false, value: 5n },
+            { transaction: 1, isSigned: false, value: 5n },
+          ],
+          [
+            { kind: 'read', has: [false, true, false, false], isWitnessed: false },
+            { kind: 'orphan' },
+            { kind: 'read', has: [false, true, false, false], isWitnessed: false },
+          ],
+          false,
+        ],
+      ],
+    },
   )
 })
 
