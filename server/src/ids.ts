@@ -43,7 +43,7 @@ export function isId<Prefix extends string>(prefix: Prefix, text: string): text 
   )
 }
 
-/** The cell that made an id; null if the text is none. */
+/** The cell that made an id; null if the text is not an id. */
 export function cellOf(text: string): string | null {
   const [, cell = null] = /^[a-z]{2,4}_([0-9a-z]{2})[0-9a-hjkmnp-tv-z]{26}$/.exec(text) ?? []
   return cell

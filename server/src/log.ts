@@ -4,7 +4,8 @@ export type Log = Logger
 
 /**
  * JSON lines on standard output. Secrets are redacted from the final text of every line: API keys, webhook secrets,
- * signatures, payment headers, private keys, the credentials in a URL, the tokens of address request links, and e-mail addresses.
+ * signatures, payment headers, private keys, the credentials in a URL, the tokens of address request links, and e-mail
+ * addresses.
  */
 export function openLog(level: string, stream: DestinationStream = openStandardOutput()): Log {
   return pino(
@@ -91,15 +92,15 @@ const secrets: readonly [RegExp, string][] = [
   [/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@"]+@/gi, '$1[redacted]@'],
   // RPC providers put the key in the path or the query.
   [/\b(https?:\/\/[^\s"/]+\/(?:v\d+\/|rpc\/)?)(?!ch_)[A-Za-z0-9_-]{24,}/g, '$1[redacted]'],
-  // The link of a claim has its cell and its token in the path. The page that it leads to has the refund's id there.
+  // The link of an address request has its cell and token in the path. The page behind it has the refund's id there.
   [/(\/refund\/)(?!rf_|:key)[^\s"?#\\]+/g, '$1[redacted]'],
   [/\b([0-9a-z]{2}_)[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])/g, '$1[redacted]'],
-  // Whom a mail went to: mail servers name them when they refuse them.
+  // A mail server names the recipient when it refuses a mail.
   [/(?:\\"[^"\\]{1,64}\\"|[^\s"<>,;:@\\/()]{1,64})@[\p{L}\p{N}.-]+\.\p{L}{2,}/gu, '[address]'],
   [/([?&](?:key|apikey|api_key|token|secret)=)[^&\s"]+/gi, '$1[redacted]'],
 ]
 
-/** Something of this is in every text that a pattern above matches. Most lines have none of it. */
+/** Every text that a pattern above matches contains one of these. Most lines contain none. */
 const signs = /sk_|whsec_|0x|eyJ|:\/\/|\/refund\/|[?&@]|[0-9a-z]{2}_[A-Za-z0-9_-]{43}/
 
 function redact(text: string): string {

@@ -43,7 +43,7 @@ try {
   process.exitCode = 1
 }
 
-/** The causes are for operators, and so are the commands. */
+/** Includes the causes, which only operators may read, because only operators run these commands. */
 function explain({ message, cause }: Error): string {
   if (cause instanceof Error) return `${message} ${explain(cause)}`
   return typeof cause === 'string' ? `${message} ${cause}` : message
@@ -116,7 +116,7 @@ async function run(): Promise<void> {
   }
 }
 
-/** Everything that does one thing and prints what came of it. */
+/** Runs a command that does one thing and prints the result. */
 async function perform(
   ctx: Context,
   { words }: Command,
@@ -174,7 +174,7 @@ async function checkDatabase({ db, config }: Context): Promise<void> {
 }
 
 async function briefly({ role }: Command, use: (ctx: Context) => Promise<void>): Promise<void> {
-  // What makes a key or prepares the directory may run before there is a database, or a public address.
+  // Commands that make a key or prepare the directory may run before there is a database or a public address.
   const none = { DATABASE_URL: 'postgres://none', BASE_URL: 'http://none' }
   const settings = findSettings(role)
   const ctx = openContext('command', role === null ? { ...none, ...settings } : settings)

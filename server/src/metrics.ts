@@ -3,7 +3,7 @@ import { version } from './version.ts'
 
 export type Metrics = ReturnType<typeof openMetrics>
 
-/** What can become of a payment. Each is counted when it is committed. */
+/** The outcomes of a payment. Each is counted when it is committed. */
 export const paymentOutcomes = [
   'claimed',
   'credited',
@@ -17,7 +17,7 @@ export const paymentOutcomes = [
   'reversed',
 ] as const
 
-/** What can become of a refund, likewise. */
+/** The outcomes of a refund. Each is counted when it is committed. */
 export const refundOutcomes = ['completed', 'failed', 'canceled', 'reorged'] as const
 
 /**
@@ -64,13 +64,13 @@ function requestMetrics(registers: Registry[]) {
     }),
     fairQueue: new Gauge<'listener' | 'of' | 'state'>({
       name: 'farthing_fair_queue',
-      help: 'Changes by keys (listener api) and requests of members (console) that are being handled in this process, or wait because enough of their store or member have. Those that wait hold no connection to the database.',
+      help: 'Changes by keys (listener api) and requests of members (console) that are being handled in this process, or wait because their store or member has used all its places. Those that wait hold no connection to the database.',
       labelNames: ['listener', 'of', 'state'],
       registers,
     }),
     shareRefusals: new Counter<'listener' | 'share'>({
       name: 'farthing_share_refusals_total',
-      help: 'Requests refused because their store or member had used up its share: of requests per second, of places in its queue (too many waited already), or of changes per hour before a wallet is proven. The log names who.',
+      help: 'Requests refused because their store or member had used up its share: of requests per second, of places in its queue (too many waited already), or of changes per hour before a wallet is proven. The log names the store or member.',
       labelNames: ['listener', 'share'],
       registers,
     }),
@@ -126,7 +126,7 @@ function paymentMetrics(registers: Registry[]) {
     }),
     unmatchedAmount: new Gauge({
       name: 'farthing_unmatched_amount',
-      help: 'How much these payments are, in tokens.',
+      help: 'The sum of these payments, in tokens.',
       labelNames: ['network', 'asset'],
       registers,
     }),
@@ -180,7 +180,7 @@ function settlerMetrics(registers: Registry[]) {
   }
 }
 
-/** Chains, and the nodes that tell of them. */
+/** Chains and their nodes. */
 function chainMetrics(registers: Registry[]) {
   return {
     headAge: new Gauge({
@@ -221,7 +221,7 @@ function chainMetrics(registers: Registry[]) {
     }),
     contradictions: new Counter({
       name: 'farthing_provider_contradictions_total',
-      help: 'Looks at the chain in which a provider of nodes contradicted others and was not believed.',
+      help: 'Times that a provider of nodes contradicted the others and was not believed.',
       labelNames: ['network', 'provider'],
       registers,
     }),

@@ -25,11 +25,11 @@ type AnyNetwork<Token> = {
   readonly mode: Mode
   /** Runs on this machine: the URL of its node is no secret and is given to wallets. */
   readonly isLocal?: true
-  /** How fast blocks come: a first guess, with its source and date. What is measured says more, and no proof depends on it. */
+  /** A first guess at the time between blocks, with its source and date. It is measured later; no proof depends on it. */
   readonly blockTimeMs: number
   /** How many nodes must agree before a payment is declared dead. */
   readonly witnessesMin: number
-  /** The smallest refund that a settler relays, in hundredths of the token: less than it costs is not worth sending. */
+  /** The smallest refund that a settler relays, in hundredths of the token: a smaller one is not worth its fee. */
   readonly refundCentsMin: number
   readonly assets: readonly Token[]
   /** The currency that fees are paid in. */
@@ -47,8 +47,8 @@ type EvmAsset = Asset & { readonly domain: { readonly name: string; readonly ver
 export type EvmNetwork = AnyNetwork<EvmAsset> & {
   readonly family: 'EVM'
   /**
-   * How much younger than a block the newest one must be, by their own times, before we conclude that something missing
-   * from the older one did not happen. However fast blocks come, it is this long.
+   * How much younger than a block the newest block must be, by their own times, before we conclude that something missing
+   * from the older one did not happen. It does not depend on how fast blocks come.
    */
   readonly negativeSeconds: number
   /** Above this gas price (in wei) nothing is sent, so that a spike cannot empty the settlers. */
@@ -85,7 +85,7 @@ type LookEveryMs = {
 
 export type Network = EvmNetwork | SolanaNetwork
 
-/** Since the upgrade Denim: docs.base.org and Chainstack's changelog of 6 November 2026. Before it, blocks took 2 seconds. */
+/** Since the Denim upgrade (docs.base.org; Chainstack's changelog of 6 November 2026). Blocks took 2 seconds before. */
 const baseBlockTimeMs = 200
 
 const gasPriceOracle = '0x420000000000000000000000000000000000000f'
@@ -243,7 +243,7 @@ export const networks: readonly Network[] = [...evmNetworks, ...solanaNetworks]
 
 const ids = new Map(networks.map(({ caip2, id }) => [caip2, id]))
 
-/** A network's name in settings, logs and metrics, by its CAIP-2 name, which it keeps if this version does not know it. */
+/** Turns a CAIP-2 name into the name used in settings, logs and metrics; returns it unchanged if the network is unknown. */
 export function idOfNetwork(caip2: string): string {
   return ids.get(caip2) ?? caip2
 }
@@ -266,7 +266,7 @@ for (const [address, bits] of [
 ] as const)
   near.addSubnet(address, bits, 'ipv6')
 
-/** A network that carries real money, if one of these does. */
+/** The first of these networks that carries real money, if any does. */
 export function findLive({
   networks: enabled,
 }: {

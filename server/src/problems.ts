@@ -110,7 +110,7 @@ export const problems = {
   payment_refunded: [
     409,
     'The payment is being refunded, or was',
-    'It can no longer pay a checkout. Cancel the refund first if it should.',
+    'It can no longer pay a checkout. If it should pay one, cancel the refund first.',
   ],
   refund_exceeds_payment: [
     409,
@@ -194,7 +194,7 @@ export const problems = {
   ],
   log_truncated: [
     410,
-    'Events that old were deleted',
+    'Events of that age were deleted',
     'Read the checkouts that you still wait for, then continue from firstSequence: its cursor is in detail.',
   ],
   checkout_expired: [
@@ -291,7 +291,7 @@ export class Problem extends Error {
   }
 }
 
-/** Told by the tag alone, before any look-up. */
+/** Decided by the tag alone, before any look-up. */
 export function wrongCell(what: string, theirs: string, ours: string): Problem {
   return new Problem(
     'wrong_cell',

@@ -5,7 +5,7 @@ export type Version = { readonly version: string; readonly commit: string }
 
 const root = new URL('../../', import.meta.url)
 
-/** A clone knows its commit. An image is built without one, so there the build notes it (page/write.ts). */
+/** A clone knows its commit. An image is built without a clone, so its build records the commit (page/write.ts). */
 export const version: Version = {
   version: JSON.parse(readFileSync(new URL('package.json', root), 'utf8')).version,
   commit: readCommit() ?? 'unknown',

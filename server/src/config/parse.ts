@@ -16,8 +16,8 @@ export type Setting<Value> = {
 }
 
 /**
- * A node, and who runs it: several nodes of one provider count as one witness. What it takes at most is tried out where it
- * is not set.
+ * A node, and who runs it: several nodes of one provider count as one witness. A limit that is not set is found out by
+ * trying.
  */
 export type Node = {
   readonly provider: string
@@ -160,7 +160,7 @@ export function parseNode(text: string): Node {
     return text === null ? undefined : Number.parseInt(text, 10)
   }
   const [callsMax, blocksMax] = [limit('calls'), limit('blocks')]
-  // A plus sign is a space there.
+  // URLSearchParams turns a plus sign into a space.
   const alone = set.get('alone')?.split(' ')
   return {
     provider,

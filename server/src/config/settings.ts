@@ -299,7 +299,7 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   retentionDays: {
     name: 'RETENTION_DAYS',
     about:
-      'How many days after a checkout ended, and nothing happened to it since, work deletes it with its payments and events: 90 to 36,500. 0: never. Books must be kept for years nearly everywhere: ask before you set it.',
+      'The days without any change after which work deletes an ended checkout with its payments and events: 90 to 36,500. 0: never. Most countries require books to be kept for years: ask before you set it.',
     fallback: '0',
     parse: zeroOr(90, 36_500),
   },
@@ -370,7 +370,7 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   signerSocketMode: {
     name: 'SIGNER_SOCKET_MODE',
     about:
-      'Who may ask signer: 600 for its own user, 660 for its group too, which then must have no member but work.',
+      'Who may connect to signer: 600 only its own user, 660 its group too. With 660, the group must have no member except work.',
     fallback: '600',
     parse: (text) =>
       text === '600' || text === '660'
@@ -396,7 +396,7 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   etherPerDay: {
     name: 'SETTLER_ETH_PER_DAY',
     about:
-      'What a settler’s key may sign away per day (UTC) on each live network, in ETH, counted by the most that each transaction can cost: about five times what it usually costs. Beyond it payments get 503 until the next day. Empty: no limit.',
+      'What a settler’s key may sign away per day (UTC) on each live network, in ETH, counting the most that each transaction can cost, which is about five times its usual cost. Beyond it payments get 503 until the next day. Empty: no limit.',
     fallback: '0.25',
     parse: nativeAmount,
   },
@@ -423,7 +423,7 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   smtpUrl: {
     name: 'SMTP_URL',
     about:
-      'The mail server that invitations, recovery links and news for owners are sent through as well: smtps://user:password@mail.example:465, or smtp:// with a port such as 587, which then must offer STARTTLS unless it is this machine. Needs MAIL_FROM and SECRETS_KEY_FILE. Empty: no mails.',
+      'The mail server that sends invitations, recovery links and news for owners: smtps://user:password@mail.example:465, or smtp:// with a port such as 587. With smtp:// the server must offer STARTTLS unless it is this machine. Needs MAIL_FROM and SECRETS_KEY_FILE. Empty: no mails.',
     fallback: '',
     parse: optional(mailServer),
   },

@@ -8,7 +8,7 @@ import assert from 'node:assert/strict'
 export function openBatcher<Item, Result>(options: {
   /** Runs a batch and returns the result of each item, in order. */
   readonly run: (items: readonly Item[]) => Promise<readonly Result[]>
-  /** Runs one item whose batch failed, maybe after it took effect: a write must recognise its own earlier row. */
+  /** Runs one item of a failed batch. The batch may have taken effect, so a write must recognise its own earlier row. */
   readonly runAlone: (item: Item) => Promise<Result>
   readonly itemsMax: number
   readonly inFlightMax: number

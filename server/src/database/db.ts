@@ -37,8 +37,8 @@ const connectTimeoutMs = 5_000
 /**
  * Every statement here finds its rows by index. The planner would rather read whole tables while they are small or
  * their statistics are old, and a prepared statement keeps its plan while the tables grow: with 2,000 payments in flight
- * on a new database, it made 13 to 85 per second. Statistics come a minute too late, and planning anew does not help where a
- * partial index of what is unresolved holds thousands of rows instead of one. So statements name their joins
+ * on a new database, only 13 to 85 payments per second were settled. Statistics come a minute too late, and planning anew
+ * does not help if a partial index of unresolved rows holds thousands instead of one. So statements name their joins
  * (payments/rows.ts), and `bench/overload.ts` fails if one reads too much. Compiling plans does not pay for statements
  * this short.
  */
@@ -64,7 +64,7 @@ export function openDatabase(options: {
   const pipelined = Array.from({ length: Math.ceil(options.connections / 2) }, () =>
     openPipelined(connection),
   )
-  // The statements of transactions are few and large: planning each of them for the tables as they are costs little.
+  // Transactions have few, large statements, so planning each of them for the current tables costs little.
   const pool = new pg.Pool({
     ...connection,
     options: `${connection.options} -c plan_cache_mode=force_custom_plan`,
@@ -215,8 +215,8 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * Whether a value was one that PostgreSQL has no room for: text that is not UTF-8 or has a U+0000, a time beyond the year
- * 294276, a number out of its type's range. Such a value is a caller's input that should have been refused before.
+ * Whether PostgreSQL cannot store a value: text that is not UTF-8 or has a U+0000, a time beyond the year 294276, or a
+ * number outside the range of its type. Such a value is a caller's input that should have been refused before.
  */
 export function isUnstorable(error: unknown): boolean {
   return ['22021', '22P05', '22008', '22003'].includes(sqlState(error) ?? '')
@@ -227,7 +227,7 @@ export function isStatementTimeout(error: unknown): boolean {
   return sqlState(error) === '57014'
 }
 
-/** Whether a transaction and others waited for each other's locks, and this one was chosen to give way. */
+/** Whether transactions waited for each other's locks, and PostgreSQL chose this one to fail. */
 function isDeadlock(error: unknown): boolean {
   return sqlState(error) === '40P01'
 }
@@ -267,8 +267,8 @@ function refuseUnavailable(cause: unknown): never {
 
 /**
  * How a connection to the database is encrypted. With `sslmode=verify-full` the server must prove, by a certificate of
- * `sslrootcert` (or of a public authority), that it is the host in the URL. The driver would do most of this, but it
- * compares the certificate of a host that is named by its address with `localhost`.
+ * `sslrootcert` (or of a public authority), that it is the host in the URL. The driver would do most of this, but if
+ * the host is an IP address, it compares the certificate with `localhost`.
  */
 type Secured = { readonly connectionString: string; readonly ssl?: ConnectionOptions }
 

@@ -10,10 +10,10 @@ import { changeSchema, handOver, SchemaError } from './schema.ts'
  * that first takes a lock and then checks whether another process was faster. Applied files must never change: their
  * text is compared. A newer schema is accepted (the old version sees one during a rolling upgrade) unless a newer
  * migration begins with the comment "-- breaking". A tool would add down migrations, which are untested when they are
- * needed. The tools we know notice no changed file, take no lock, or keep the schema in another language than SQL.
+ * needed. The tools we know don't notice a changed file, take no lock, or keep the schema in a language other than SQL.
  */
 const ownFolder = new URL('../../migrations/', import.meta.url)
-/** As for any other statement: payers wait no longer for an answer. */
+/** The same as for any other statement, because payers do not wait longer for an answer. */
 const statementSecondsDefault = 30
 
 type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -61,7 +61,7 @@ export async function migrate(
   return { applied, rights: await applyRights(db, statementSeconds) }
 }
 
-/** Whether this role may change the schema: those that serve and work connect as in a deployment may not. */
+/** Whether this role may change the schema. In a deployment, the roles of serve and work may not. */
 export async function mayMigrate(db: Database): Promise<boolean> {
   const [row] = await db.query<{ may: boolean }>("select has_schema_privilege('public', 'create') as may")
   return row?.may ?? false

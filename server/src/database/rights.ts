@@ -5,8 +5,8 @@ import { changeSchema, handOver, SchemaError } from './schema.ts'
 
 /**
  * What each database role may do: plain SQL files in server/rights, applied when one of them or the schema has changed,
- * or when a role lacks a right that they give. The migrating role cannot grant everything, for example not the use of
- * a schema that it does not own: a superuser does that with owner.sql. No process could start without these rights, so a
+ * or when a role lacks a right that they give. The migrating role cannot grant everything, for example the use of a
+ * schema that it does not own: a superuser does that with owner.sql. No process could start without these rights, so a
  * migration that ends without every right fails.
  *
  * Each statement that locks a table has a transaction of its own. It never holds one table while it waits for another,
@@ -46,7 +46,7 @@ export async function applyRights(db: Database, statementSeconds: number): Promi
   const state = await readRights(db)
   if (!state.exist && !state.may) return 'missing'
   const files = [grants, ...others]
-  // The rule for the rows that the console sees is part of it, so a change of that rule is applied too.
+  // This includes the rule for the rows that the console sees, so a change of that rule is applied too.
   const wanted = [...files, ...Object.values(ownOf), showOneStore('each')].join('\n')
   if (state.exist && state.applied === wanted && (await listLacking(db)).length === 0) return 'unchanged'
   const run = (sql = '') => changeSchema(db, 'Granting rights', statementSeconds, (tx) => tx.script(sql))
@@ -186,7 +186,7 @@ export async function listTableMakers(db: Database): Promise<string[]> {
   return rows.map(({ role }) => role)
 }
 
-/** As which role each of our processes is connected to this database, and whether it has the rights of another's too. */
+/** The role that each of our processes connects as, and whether that role is the process's own. */
 export async function listConnections(
   db: Database,
 ): Promise<
@@ -203,10 +203,10 @@ export async function listConnections(
 }
 
 /**
- * Reads the grants of server/rights/grants.sql, so that what the roles must be able to do is written once: `migrate`
- * applies the file, then asks PostgreSQL for each of these rights. PostgreSQL only warns when a grant grants nothing.
+ * Reads server/rights/grants.sql, so that the rights of the roles are written once: `migrate` applies the file, then asks
+ * PostgreSQL for each of these rights. PostgreSQL only warns when a grant grants nothing.
  *
- * Statements are applied in order, a revoke takes back what was granted before it. Any other form is a mistake of ours.
+ * Statements are applied in order, and a revoke takes back what was granted before it. Any other form is our mistake.
  */
 type Privilege = {
   readonly role: string

@@ -21,11 +21,11 @@ export class SchemaError extends Error {
   }
 }
 
-/** What to do where our roles lack rights that only a superuser can give. docs/roles.md has it for containers too. */
+/** What to do if our roles lack rights that only a superuser can grant. docs/roles.md has the command for containers. */
 export const handOver =
   'Run this in Farthing’s database as a superuser, then migrate again: psql -d farthing < server/rights/owner.sql'
 
-/** Changes the schema in one transaction, one process at a time. `name` is what was stopped, if a time limit stops it. */
+/** Changes the schema in one transaction, one process at a time. If a time limit stops it, the error says `name`. */
 export async function changeSchema(
   db: Database,
   name: string,
@@ -54,7 +54,7 @@ function refuseLimits(error: unknown, name: string, statementSeconds: number): n
   if (isStatementTimeout(error))
     throw new SchemaError(
       `${name} was stopped because a statement took longer than ${statementSeconds} seconds. Nothing was changed.`,
-      'It keeps payments waiting while it runs. Choose a quiet time and allow it more, for example: MIGRATION_STATEMENT_SECONDS=600 farthing-admin migrate',
+      'Payments wait while it runs. Choose a quiet time and allow it more seconds, for example: MIGRATION_STATEMENT_SECONDS=600 farthing-admin migrate',
       error,
     )
   throw error

@@ -24,9 +24,9 @@ export function openWaiters<Sought, Found>(
     readonly everyMs: number
     readonly spacingMs?: number
     readonly now: () => Date
-    /** What was found for each, in their order; null for those that have to wait on. */
+    /** Returns what was found for each, in the same order; null for those that must go on waiting. */
     readonly find: (sought: readonly Sought[]) => Promise<readonly (Found | null)[]>
-    /** If the shared query failed. It is repeated on the next wake-up or after `everyMs`. */
+    /** Called if the shared query failed. It is repeated on the next wake-up or after `everyMs`. */
     readonly onError: (error: unknown) => void
   },
 ): Waiters<Sought, Found> {

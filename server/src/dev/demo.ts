@@ -26,7 +26,7 @@ const storeKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78
 const storeWallet = privateKeyToAccount(storeKey)
 const order = { orderId: 'demo', priceAmount: '4.99', priceCurrency: 'EUR' }
 
-/** Before the first order of its past: what came before the wallet was in use would not be the store's money. */
+/** Before the first order of its past, because a payment from before the wallet was in use would not be the store's. */
 const openedDaysAgo = 70
 
 const actor = operatorActor('dev')
@@ -53,7 +53,7 @@ export async function makeDemoStore(
     custodialType: 'NON_CUSTODIAL',
   } as const
   const { id, provenAt } = await registerWallet(ctx, store.id, actor, wallet, opened)
-  // Without this proof it could refund nothing.
+  // Without this proof the store could not refund.
   if (provenAt === null) {
     const { message } = await challengeWallet(ctx, store, id, opened)
     const signature = await storeWallet.signMessage({ message })
@@ -62,7 +62,7 @@ export async function makeDemoStore(
   return { id: store.id, isNew: stores.length === 0 }
 }
 
-/** Gives a new store something to look back on. The next start finds it. */
+/** Writes the past of a new demo store. Later starts find it. */
 export async function makeDemoPast(ctx: Context, store: StoreId, network: EvmNetwork): Promise<void> {
   const [asset] = network.assets
   assert(asset)
@@ -74,12 +74,12 @@ export async function makeDemoPast(ctx: Context, store: StoreId, network: EvmNet
     actor,
   }
   await writeHistory(ctx, shop)
-  // The receivers are as old as today, so they get nothing of the past.
+  // The receivers are added only now, so they get no events of the past.
   while ((await assignWaitingSequences(ctx)) > 0);
   await addReceivers(ctx, store)
 }
 
-/** Some of today's orders, as any store and any buyer would make them. */
+/** Makes some orders of today as any store would, and pays them as any buyer would. */
 export async function liveToday({ baseUrl, key }: Demo, signal: AbortSignal): Promise<void> {
   const farthing = createClient({ baseUrl, apiKey: key })
   const orders = ['12.40', '34.00', '19.50', '64.90']

@@ -86,7 +86,7 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       await chain.introduce(ctx)
       return await makeDemoStore(ctx)
     })
-    // At the same time as the others, because it takes a few seconds.
+    // It takes a few seconds, so it runs while the processes start.
     const past = store.isNew ? makeDemoPast(ctx, store.id, network) : Promise.resolve()
     past.catch(() => {})
     await step('serve and work', async () => {
@@ -129,7 +129,7 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
   screen.say('Stopped. Data and chain are kept in .dev.')
 }
 
-/** Two in one folder would stop each other's database, and two on one port would answer each other's requests. */
+/** Two `dev` in one folder would stop each other's database, and two on one port would answer each other's requests. */
 async function beAlone(ports: readonly number[], stops: Stops): Promise<void> {
   await mkdir(folder, { recursive: true })
   const other = Number.parseInt(await readFile(pidFile, 'utf8').catch(() => ''), 10)
@@ -182,7 +182,7 @@ async function makeReceiptKey(): Promise<string> {
   return file
 }
 
-/** As in a deployment: a file for all, and one with the login of each database role, for `farthing-admin`. */
+/** As in a deployment: a file with all settings, and one file with the login of each database role, for `farthing-admin`. */
 async function writeSettings(
   { DATABASE_URL: _, ...common }: Readonly<Record<string, string>>,
   logins: Readonly<Record<string, string>>,

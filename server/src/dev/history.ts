@@ -29,7 +29,7 @@ import { historyDays, type Order, type OrderStep, planOrders } from './orders.ts
 /**
  * Writes the demo store's past with the functions that would have written it then. They all take the time from the context
  * or the database, which are set to each step's time. One transaction writes all of it or nothing. The payments are on no
- * chain, and final, so no loop looks for them there.
+ * chain, but they are final, so no loop looks for them.
  */
 export async function writeHistory(ctx: Context, shop: Shop, days = historyDays): Promise<void> {
   const now = ctx.now()
@@ -158,7 +158,7 @@ async function credit(past: Past, order: Order, value: bigint, checkoutId: strin
   if (concerned.length > 0) await updateStatus(ctx, tx, concerned, at)
 }
 
-/** A signature that turns out to be worth nothing before anything is sent. */
+/** A signature that is found to be worthless before anything is sent. */
 async function refuse(past: Past, order: Order): Promise<void> {
   const { ctx, tx, asset, payTo } = past
   const { network } = past.shop
@@ -251,7 +251,7 @@ function openRefunder(past: Context, tx: Transaction, { storeId, actor, ...shop 
     assert(refund, 'an order of the demo store is refunded twice')
     const facts = { handOut: { slot: 0, nonce }, signedAt: now }
     if (does !== 'ask-refund') await changeRefund(past, tx, refund, facts, { actor: null, now })
-    // Now, in the past: when the demo starts, the store would get all of their events at once.
+    // Runs at this time of the past: otherwise the store would get all of these events at once when the demo starts.
     while (await watchRefunds(past, { after: '' }));
   }
 }

@@ -13,7 +13,7 @@ export type OrderStep = {
     | 'expire'
     | 'accept'
     | 'dismiss'
-    /** The whole payment goes back, half of it, or the store has requested that and not signed it yet. */
+    /** All of the payment is refunded, half of it is, or a refund is requested and not signed yet. */
     | 'refund'
     | 'refund-half'
     | 'ask-refund'
@@ -36,14 +36,14 @@ const minuteMs = 60_000
 const lifetimeMs = { USD: dayMs, EUR: 60 * minuteMs } as const
 /** Newer money that needs a decision still waits for one. */
 const undecidedDays = 6
-/** By how many days ago: a late, a short and a stray payment always wait for a decision. */
+/** Kinds of orders by how many days ago they are: a late, a short and a stray payment always wait for a decision. */
 const waiting = new Map([
   [2, 97],
   [3, 99],
   [4, 95],
 ])
 const regulars = 30
-/** One in so many paid orders is refunded, and one in so many in part. */
+/** Of this many paid orders one is refunded, and of the next number one in part. */
 const returnedEach = 17
 const halfReturnedEach = 29
 /** How many days ago the orders were made whose refunds still wait for a signature. */
@@ -129,7 +129,7 @@ function planReturn(number: number, paidMs: number, back: number): OrderStep[] {
   return number % halfReturnedEach === 0 ? [{ at, does: 'refund-half' }] : []
 }
 
-/** Whole numbers that follow from a word, spread evenly enough for a demo. */
+/** Whole numbers derived from a word, spread evenly enough for a demo. */
 function openDraw(seed: string): (below: number) => number {
   let count = 0
   return (below) => createHash('sha256').update(`${seed} ${count++}`).digest().readUInt32BE() % below

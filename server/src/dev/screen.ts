@@ -43,7 +43,7 @@ export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
       const passkey =
         passkeyUrl === null
           ? ''
-          : `\n  Some of it asks for a passkey. This makes one:\n ${link(passkeyUrl)}\n`
+          : `\n  Some actions ask for a passkey. This link makes one:\n ${link(passkeyUrl)}\n`
       out.write(`
   ${heading('Farthing is running.')} Open your first checkout and pay it with one click:
 

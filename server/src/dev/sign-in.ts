@@ -17,12 +17,12 @@ import { noteWalletsSeen } from '../members/silence.ts'
 import { hashToken, newToken } from '../members/token.ts'
 
 /**
- * How a developer gets into the console of their own machine without a passkey: by a link that `dev` prints, once.
+ * `dev` prints a link that signs the developer in to the console on their own machine, once and without a passkey.
  *
- * A deployment cannot have it. The route is not part of the console: `dev` adds it to its own, and nothing but the
- * command `dev` loads this file. It is refused where the console is not http://localhost, or where a network with
- * anything of value is served. And it adds no member: the link carries the token of a session, which takes write access to
- * the database to make, and swaps it for another.
+ * A deployment cannot have this. The route is not part of the console: `dev` adds it to its own, and only the command
+ * `dev` loads this file. It is refused if the console is not http://localhost, or if a network with anything of value is
+ * served. It adds no member: the link carries the token of a session, which only a process with write access to the
+ * database can make, and replaces it with another.
  */
 const path = '/dev/sign-in'
 const ownerName = 'Demo owner'
@@ -38,7 +38,7 @@ export async function makeDemoOwner(ctx: Context, storeId: StoreId): Promise<Mem
     await insertMember(tx, { id, name: ownerName }, now)
     await insertMembership(tx, storeId, id, 'owner', now)
   })
-  // It is their own machine: the wallet is no news to them.
+  // The developer needs no news about the demo store's wallet.
   await noteWalletsSeen(ctx.db, storeId, id, now)
   return id
 }
@@ -53,7 +53,7 @@ export async function makeSignInLink(ctx: Context, memberId: MemberId): Promise<
   return `${ctx.config.consoleUrl}${path}?token=${token}`
 }
 
-/** A link to make a passkey with, for what the console asks one for; null once there is one. */
+/** A link to make a passkey, which some actions of the console need; null if there is one already. */
 export async function makePasskeyLink(
   ctx: Context,
   storeId: StoreId,

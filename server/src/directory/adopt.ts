@@ -30,12 +30,12 @@ export type Adopted = {
 type NotAdopted =
   | { readonly conflicts: readonly Ownership[] }
   | { readonly waitsFor: readonly string[] }
-  /** Another database is this cell. */
+  /** Another database is registered as this cell. */
   | { readonly isTaken: true }
 
 /**
  * Enters this cell in the directory as the owner of everything that it uses. If another cell owns some of that, a cell
- * that joins for the first time changes nothing, and a cell that was in the directory before leaves it to the other.
+ * that joins for the first time changes nothing, and a cell that was in the directory before leaves that to the other.
  * That is recorded before anything is granted, so that a crash can't lose it.
  */
 export async function adopt(ctx: Context, uses: Uses): Promise<Adopted | NotAdopted> {
@@ -127,7 +127,7 @@ async function writeOwners(
   )
 }
 
-/** Records which of the things that this cell uses are owned by another cell, and which by itself. */
+/** Records for everything that this cell uses whether another cell owns it. */
 export async function noteElsewhere(ctx: Context, uses: Uses): Promise<void> {
   for await (const page of uses.pages()) {
     const owners = await ask(ctx, (directory) => rows.listOwners(directory, page))
@@ -144,7 +144,7 @@ export async function noteElsewhere(ctx: Context, uses: Uses): Promise<void> {
 
 /**
  * A process may start if it agrees with its database about the directory: both use one that this cell has adopted, or
- * both use none. A directory that does not answer prevents no start.
+ * both use none. If the directory does not answer, the process starts anyway.
  */
 export async function checkCellJoined(ctx: Context): Promise<void> {
   const state = await rows.readState(ctx.db)

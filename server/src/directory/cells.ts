@@ -11,8 +11,8 @@ export async function writeTakesStores(ctx: Context, tag: string, takes: boolean
 }
 
 /**
- * Says that the directory was restored: nothing is granted until all cells have adopted it, those included that it has
- * forgotten. Returns the cells that `tags` leaves out, in which case nothing is changed.
+ * Records that the directory was restored. Nothing is granted until all cells have adopted it, including those that it has
+ * forgotten. If `tags` leaves out cells, returns those and changes nothing.
  */
 export async function declareRestored(ctx: Context, tags: readonly string[]): Promise<readonly string[]> {
   return await ask(ctx, (directory) =>
@@ -29,8 +29,9 @@ export async function declareRestored(ctx: Context, tags: readonly string[]): Pr
 }
 
 /**
- * Takes a cell out of the directory, with all that it owned. By itself that is safe if it owns nothing. A cell that is
- * lost can't release anything, so an operator says that its database never starts again, and it has to be silent already.
+ * Removes a cell from the directory, with everything that it owned. That is safe if it owns nothing. A lost cell can't
+ * release anything, so an operator must confirm that its database never starts again, and the cell must have stopped
+ * reporting.
  */
 export async function removeCell(
   ctx: Context,
@@ -77,6 +78,6 @@ function refuseRemoval(
   if (!isLost)
     return `${close} If its database is lost and will never start again, add --lost: other cells can own its wallets and settlers then, and if it did start, one transfer could complete two checkouts.`
   return identity !== null && identity === ownIdentity
-    ? `${has} It is the cell of this very database, so it is not lost.`
+    ? `${has} This database is that cell, so it is not lost.`
     : null
 }

@@ -21,23 +21,23 @@ import { Problem } from '../problems.ts'
  *
  * Raising the fence waits for transactions that hold the share lock, so the look that follows sees what they wrote. A
  * process that read the fence before it was raised is refused. A process that reads it afterwards also asks afterwards: it
- * changes the count, or finds no owner. So a process may sleep for a week between two steps, or die at any of them. What
- * is left then is an owner without a use, which is harmless, and the repeat finds it.
+ * changes the count, or finds no owner. So a process may sleep for a week between two steps, or die at any of them. At
+ * worst that leaves an owner without a use. It is harmless, and a repeat of the step finds it.
  *
  * The directory, or a cell, may be restored from a backup, and a cell's database may be copied. Every report (report.ts)
- * draws a stamp, which is higher than the last by a random step, writes it down in the cell, and then in the directory,
- * which answers only a cell that comes with the stamp it has:
+ * draws a stamp that is higher than the last by a random step. It writes the stamp to the cell's database and then to the
+ * directory. The directory grants something only to a cell that has the same stamp:
  *
  *   the directory's is lower    the directory was restored and may have forgotten owners. Its generation is raised:
  *                               nothing is granted until every cell has adopted it again
  *   the cell's is lower         its database was restored, or a copy of it runs: the cell is contested, and is granted
- *                               nothing until an operator has said, by adopting, which database is the cell
+ *                               nothing until an operator decides, by adopting, which database is the cell
  *
- * To adopt (adopt.ts) is an operator's word that this database is the cell, and owns all that it uses. The cell raises its
- * fence and only then lists what that is, so nothing is missed. Owners of earlier generations give way to it.
+ * By adopting (adopt.ts), an operator declares that this database is the cell and owns everything that it uses. The cell
+ * raises its fence before it lists what it uses, so nothing is missed. Owners of earlier generations give way to it.
  *
  * A cell is one database. Its `identity` tells it from others with the same tag; a backup and a copy keep the identity.
- * Without DIRECTORY_URL there is none of this, and a deployment is the only cell.
+ * Without DIRECTORY_URL, a deployment is the only cell and none of this applies.
  */
 export type Ownership = {
   readonly kind: 'wallet' | 'settler'
@@ -68,17 +68,18 @@ export function without<One extends Ownership>(all: readonly One[], some: readon
 }
 
 /**
- * What this cell uses, as rooms above can tell: a wallet that is not retired, can come back by an owner's undo, or at which
- * something may still be paid; a settler that is not retired or has something unmined.
+ * The wallets and settlers that this cell uses, as higher floors know them. A wallet is in use if it is not retired, if an
+ * owner can undo its retirement, or if it may still be paid. A settler is in use if it is not retired or has an unmined
+ * transaction.
  */
 export type Uses = {
   /** All of it, a page at a time. */
   pages(): AsyncIterable<readonly Ownership[]>
   /** Which of these are used. */
   find(some: readonly Ownership[]): Promise<readonly Ownership[]>
-  /** Notes whether another cell owns them, so that they are put to no new use here. */
+  /** Records whether another cell owns them, so that they are put to no new use here. */
   writeElsewhere(some: readonly Ownership[], isElsewhere: boolean): Promise<void>
-  /** Notes what this cell releases: its stores don't decide about what is paid there from then on, nor undo a change to it. */
+  /** Records that this cell releases them: from then on its stores can't decide about payments there, nor undo a change. */
   writeReleased(some: readonly Ownership[]): Promise<void>
 }
 
@@ -93,7 +94,7 @@ export function directoryOf({ directory }: Context): Database {
   return directory
 }
 
-/** Asks the directory. Throws `unavailable` if it does not answer in time: then it may or may not have done it. */
+/** Asks the directory. Throws `unavailable` if it does not answer in time: then the statement may or may not have run. */
 export async function ask<Result>(
   ctx: Context,
   question: (directory: Database) => Promise<Result>,
@@ -115,7 +116,7 @@ export async function ask<Result>(
   }
 }
 
-/** For what goes on without the directory: if it does not answer, that is logged, and the answer is null. */
+/** For work that goes on without the directory: if it does not answer, logs that and returns null. */
 export async function orAway<Result>(ctx: Context, asking: Promise<Result>): Promise<Result | null> {
   return await asking.catch((error) => {
     if (!(error instanceof Problem) || error.code !== 'unavailable') throw error
@@ -127,7 +128,7 @@ export async function orAway<Result>(ctx: Context, asking: Promise<Result>): Pro
   })
 }
 
-/** For callers who may know only that it does not work now; operators find the cause in the log. */
+/** Tells callers only that the directory cannot be used now. Operators find the cause in the log. */
 export function unavailable(cause: unknown): Problem {
   return new Problem(
     'unavailable',

@@ -5,13 +5,13 @@ import { Problem } from '../problems.ts'
 import { ask, type Basis, keyOf, type Ownership, type Uses, unavailable } from './directory.ts'
 import * as rows from './rows.ts'
 
-/** What a process may use, as long as the fence stands where it was; null without a directory. */
+/** Permission to use what was asked for, valid while the fence does not change; null without a directory. */
 export type Hold = { readonly fence: string } | null
 
 /**
- * Makes this cell the owner; with the basis null it only asks whether it is. The caller keeps the hold in the transaction
- * that makes use of it. "free" means that nobody owns it, "elsewhere" that another cell does. Throws `unavailable` if the
- * directory does not answer, or grants nothing now.
+ * Makes this cell the owner. If the basis is null, only asks whether it is. The caller passes the hold to `keepHold` in the
+ * transaction that puts the wallet or settler to use. "free" means that no cell owns it, "elsewhere" that another cell
+ * does. Throws `unavailable` if the directory does not answer, or grants nothing now.
  */
 export async function own(
   ctx: Context,
@@ -29,12 +29,12 @@ export async function own(
   if (obstacle) throw unavailable(obstacle.says)
   const [owner] = await ask(ctx, (directory) => rows.listOwners(directory, [ownership]))
   if (!owner && basis === null) return 'free'
-  // Released since we asked, or ours since then: the repeat finds out.
+  // It was released, or became ours, since we asked: a repeat gets an answer.
   if (!owner || owner.cell === self.tag) throw unavailable('Its owner changed meanwhile.')
   return 'elsewhere'
 }
 
-/** Whether the cell owns it now. */
+/** Asks the directory; true if the cell owns it now. */
 async function grant(
   db: rows.Reader,
   { kind, scope, address }: Ownership,
@@ -54,7 +54,7 @@ async function grant(
   return (await db.query(text, values)).length > 0
 }
 
-/** Throws `unavailable` if what was granted may have been released since. Call it in the transaction that makes use of it. */
+/** Throws `unavailable` if the grant may have been released since. Call it in the transaction that uses the grant. */
 export async function keepHold(tx: Transaction, hold: Hold): Promise<void> {
   const [state] = await tx.query<rows.State>(`select ${rows.stateColumns} from directory_state for share`)
   if (hold === null ? state?.generation === null : state?.fence === hold.fence) return
@@ -74,8 +74,8 @@ export function elsewhere(address: string): Problem {
 }
 
 /**
- * Releases what this cell owned when `owned` was read, so that another cell can own it. Returns what is used here, in which
- * case nothing is released. Throws `unavailable` if something was granted again meanwhile.
+ * Releases what this cell owned when `owned` was read, so that another cell can own it. If this cell still uses any of it,
+ * returns that and releases nothing. Throws `unavailable` if something was granted again meanwhile.
  */
 export async function release(
   ctx: Context,
@@ -85,7 +85,7 @@ export async function release(
   const usedBefore = await uses.find(owned)
   if (usedBefore.length > 0) return usedBefore
   await ctx.db.query(`update directory_state set fence = fence + ${rows.step}`)
-  // Noted before the last look: what was put to use until then is seen, and from then on nothing comes back by itself.
+  // Recorded before the last look for uses: that look sees what was put to use before, and nothing comes back after it.
   await uses.writeReleased(owned)
   const used = await uses.find(owned)
   if (used.length > 0) return used

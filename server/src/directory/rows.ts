@@ -9,11 +9,11 @@ export type Reader = Database | Transaction
 export type State = {
   /** Null: this deployment has adopted no directory. */
   readonly generation: string | null
-  /** Tells this database from others with the same tag. Not null if `generation` isn't. */
+  /** Tells this database from others with the same tag. Not null if `generation` is set. */
   readonly identity: string | null
   readonly fence: string
   readonly stamp: string
-  /** Of a report that has no answer yet: the directory may have it or not. */
+  /** The stamp of a report that has no answer yet. The directory may or may not have it. */
   readonly nextStamp: string | null
   readonly takesStores: boolean
 }
@@ -21,7 +21,7 @@ export type State = {
 export const stateColumns =
   'generation, identity, fence, stamp, next_stamp as "nextStamp", takes_stores as "takesStores"'
 
-/** SQL: random, so that two databases that go on from one backup never come to the same number. */
+/** SQL: random, so that two databases that start from one backup never draw the same number. */
 export const step = '1 + floor(random() * 1000000000)::bigint'
 
 export async function readState(db: Database): Promise<State> {
@@ -47,7 +47,7 @@ export function toSelf(ctx: Context, { generation, identity, stamp, nextStamp }:
   return { tag: ctx.config.cell, identity, stamp, nextStamp }
 }
 
-/** SQL: the cell that asks, as $1 to $4, if it is granted anything now. */
+/** SQL: the row of the asking cell ($1 to $4); none if it is granted nothing now. */
 export const grantee = `select s.tag, g.number from cells s cross join generation g
   where s.tag = $1 and s.identity = $2 and s.stamp in ($3, $4) and not s.is_contested
     and not exists (select 1 from cells c where c.generation < g.number)
@@ -63,7 +63,7 @@ export type Obstacle = {
   readonly mayRun: boolean
 }
 
-/** Why this cell is granted nothing now; null if it is granted something. It may have reported since it was refused. */
+/** Why this cell is granted nothing now. Null if nothing stands in the way: it may have reported since it was refused. */
 export async function findObstacle(ctx: Context): Promise<Obstacle | null> {
   const { tag, identity, stamp, nextStamp } = toSelf(ctx, await readState(ctx.db))
   const [row] = await ask(ctx, (directory) =>
@@ -78,7 +78,7 @@ export async function findObstacle(ctx: Context): Promise<Obstacle | null> {
   if (!row)
     return {
       says: `the directory does not know cell ${tag}`,
-      fix: 'If the directory was restored, run: farthing-admin directory restored --cells LIST. If the cell was removed, this database must not be used: stop its serve and work. If the directory is another, correct DIRECTORY_URL.',
+      fix: 'If the directory was restored, run: farthing-admin directory restored --cells LIST. If the cell was removed, this database must not be used: stop its serve and work. If DIRECTORY_URL names the wrong directory, correct it.',
       mayRun: false,
     }
   if (row.identity !== null && row.identity !== identity) return taken(tag)
@@ -96,7 +96,7 @@ export async function findObstacle(ctx: Context): Promise<Obstacle | null> {
   }
 }
 
-/** What an operator has to know whose database has the tag of another. */
+/** For an operator whose database has the same tag as another one. */
 export function taken(cell: string): Obstacle {
   return {
     says: `another database is cell ${cell} in the directory; both would be paid to the same wallets`,
@@ -120,7 +120,7 @@ export async function listOwners(db: Reader, some: readonly Ownership[]): Promis
 /** How many are released in one step. */
 const ownedMax = 1_000
 
-/** Who owns what at some addresses; without any, what a cell owns, as much as is released in one step. */
+/** The owners of these addresses. Without addresses: what a cell owns, at most as much as one step releases. */
 export async function listOwned(
   db: Reader,
   cell: string,

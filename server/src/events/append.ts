@@ -16,8 +16,8 @@ export function newEvent(
 }
 
 /**
- * Events that a key or a member can cause as often as they like. The log keeps them for good, so a store has a share per
- * hour. Events that protect a store (revoking, removing, undoing), end something or are about sent money are never
+ * Events that a key or a member can cause as often as they like. The log keeps them for good, so a store's bytes per hour
+ * are limited. Events that protect a store (revoking, removing, undoing), end something or are about sent money are never
  * refused.
  */
 const limitedTypes: ReadonlySet<EventType> = new Set<EventType>([
@@ -34,16 +34,16 @@ const limitedTypes: ReadonlySet<EventType> = new Set<EventType>([
   'link.updated',
 ])
 
-/** Some 30,000 changes: more than a shop's programs make, and less than a disk notices. */
+/** About 30,000 changes: more than a shop's programs make, and little for a disk. */
 export const bytesPerHour = 32 * 1_048_576
-/** For a store that was opened by sign-up and has proven no wallet: some 200 changes. */
+/** For a store that was opened by sign-up and has proven no wallet: about 200 changes. */
 export const unprovenBytesPerHour = 262_144
 const hourMs = 3_600_000
 
 /**
- * Writes an event in the transaction of the change that it reports, with the object as it is then. It is never rendered
- * again, and its column is `json`, which keeps the bytes: a store that reads its log late, or twice, reads the same. Moves
- * of a checkout write their own events. Throws a Problem if the store has used up its share.
+ * Writes an event in the transaction of the change that it reports, with the object as it is then. The object is rendered
+ * once, and its column is `json`, which keeps the bytes, so a store that reads its log late or twice reads the same bytes.
+ * Changes of a checkout's status write their own events. Throws a Problem if the store has used up its share.
  */
 export async function appendEvent(tx: Database | Transaction, event: NewEvent): Promise<void> {
   if (!isLimited(event)) await insertEvent(tx, event)
@@ -58,12 +58,12 @@ function isLimited({ actor, type }: NewEvent): boolean {
 function usedUp(now: Date): Problem {
   return new Problem(
     'rate_limited',
-    'The store has written as much into its event log as it may within an hour, so nothing was changed. Repeat this in the next hour, and make fewer changes. Payments, cancellations, revoking keys and removing members go on. Until a store that was signed up for has proven a wallet, its share is small: prove the wallet to raise it.',
+    'The store has reached its hourly limit for events in its log, so nothing was changed. Repeat this in the next hour, and make fewer changes. Payments and cancellations still work, and keys and members can still be removed. A store that was opened by sign-up has a lower limit until it has proven a wallet.',
     { retryAfterSeconds: Math.ceil((hourMs - (now.getTime() % hourMs)) / 1_000) },
   )
 }
 
-/** A type of event, and what an event of this type holds. */
+/** A type of event, with the data that events of this type hold. */
 type Told<One = Event> = One extends Event ? Pick<One, 'type' | 'data'> : never
 
 /** An event about to be written. */
@@ -86,8 +86,9 @@ async function insertEvent(tx: Database | Transaction, event: NewEvent): Promise
 }
 
 /**
- * The same, and counts the event's bytes for its store. Writes nothing if the store has used up its share. It counts in a
- * row that no other transaction holds: waiting for one could deadlock, because others may wait for what this one holds.
+ * Inserts the event and counts its bytes for its store. Writes nothing if the store has used up its share. It counts in a
+ * row that no other transaction has locked: waiting for a locked row could deadlock, because its holder may wait for a
+ * lock of this transaction.
  */
 async function insertCounted(
   tx: Database | Transaction,

@@ -13,7 +13,7 @@ import { securityHours, securityTypes } from './security.ts'
  * checkout's row lock, so a checkout's versions are always in order. A crash leaves events without a number; the next
  * run finds them.
  *
- * All waiting stores are numbered in one transaction. If PostgreSQL refuses it, each gets a transaction of its own. A store
+ * All waiting stores are numbered in one transaction. If PostgreSQL refuses it, each store gets its own. A store
  * that fails there, for example because its counter is wrong, is held back and tried again later, alone, and delays no
  * other store.
  */
@@ -156,8 +156,8 @@ async function storesWithUnsequenced(db: Database, after: string, limit: number)
 }
 
 /**
- * Locks the counters that no other process holds. Until we commit, only we can number their events. Deleted events are
- * under no unique index that would refuse their numbers a second time, so this says which counters are behind them.
+ * Locks the counters that no other process holds. Until we commit, only we can number their events. No unique index would
+ * refuse the number of a deleted event a second time, so this also returns which counters are behind those numbers.
  */
 async function lockCounters(
   tx: Transaction,
@@ -173,9 +173,10 @@ async function lockCounters(
 
 /**
  * Numbers the oldest waiting events of the locked stores, continuing from each store's counter, and creates their
- * deliveries: to enabled endpoints that subscribe to them, or to all (see security.ts). A delivery's id is its event's cell and time, followed by a hash of both ids. The endpoint's row is
- * updated even if it is already due: this waits for a process that is taking deliveries with that row locked, so that
- * it cannot mark the endpoint as idle without having seen these.
+ * deliveries: to enabled endpoints that subscribe to them, or to all (see security.ts). A delivery's id is its event's
+ * cell and time, followed by a hash of both ids. The endpoint's row is updated even if it is already due. The update waits
+ * for a process that has locked the row to take deliveries, so that this process cannot mark the endpoint as idle before
+ * it has seen the new ones.
  */
 async function assignSequences(
   tx: Transaction,

@@ -5,12 +5,15 @@ import { measureUnnumbered } from './rows.ts'
 
 /** Numbering takes a tenth of a second. */
 const unnumberedMsMax = 60_000
-/** Counting more would say nothing else. */
+/** A higher count would not change what to do. */
 const countMax = 10_000
 /** Enough to see what is wrong. */
 const storesMax = 5
 
-/** What keeps events from being numbered, and what to do about it. Until then stores neither see nor receive them. */
+/**
+ * Finds what keeps events from being numbered, and says what to do about it. Stores neither see nor receive an event before
+ * it has its number.
+ */
 export async function findStandstill(
   ctx: Context,
 ): Promise<readonly { readonly says: string; readonly fix: string }[]> {

@@ -95,7 +95,7 @@ export function eventToWire(row: EventRow): Event {
     actor: row.actor,
     data: row.data,
   }
-  // What an event holds goes with its type: `newEvent` takes nothing else.
+  // `newEvent` takes only data that match the type.
   return event as Event
 }
 
@@ -146,8 +146,8 @@ export async function lookBack(
 }
 
 /**
- * Events after a sequence, oldest first. `truncated` is the number up to which some may have been deleted, read together
- * with them: asked before, it might rise in between, and events would be missed.
+ * Events after a sequence, oldest first. `truncated` is the number up to which some may have been deleted. It is read in
+ * the same statement: if it were read before, it could rise in between, and events would be missed.
  */
 async function listEvents(
   db: Database,

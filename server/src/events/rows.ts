@@ -30,7 +30,7 @@ export type LogEnd = {
   readonly epoch: number
   /** The sequence of the store's newest visible event; 0 if the log is empty. */
   readonly last: bigint
-  /** Up to here, events may have been deleted with their checkouts. */
+  /** Events up to this sequence may have been deleted with their checkouts. */
   readonly truncated: bigint
 }
 
@@ -70,7 +70,7 @@ export async function insertCounter(tx: Transaction, storeId: StoreId): Promise<
   await tx.query('insert into event_counters (store_id) values ($1)', [storeId])
 }
 
-/** What waits for something, and since when the oldest does. Counted up to a limit. */
+/** How many things wait, counted up to a limit, and since when the oldest has waited. */
 export type Queue = { readonly count: number; readonly oldestAt: Date | null }
 
 /** Events that have no number yet. */

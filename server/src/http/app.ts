@@ -108,8 +108,8 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
 }
 
 /**
- * The API. Every operation of `store` acts for the store whose key was sent, and sees nothing of any other; those of `pay`
- * are the payer's.
+ * The API. Every operation of `store` acts for the store whose key was sent, and sees nothing of any other store. The
+ * operations of `pay` are for payers.
  */
 export function listRoutes(
   ctx: Context,
@@ -277,7 +277,7 @@ function openAdmission(ctx: Context, authenticator: Authenticator, shares: Share
     const needsFresh = route.needsFreshCaller === true && route.method === 'GET'
     request.caller = needsFresh ? await authenticator.refresh(found) : found
     const ids = request.params as { readonly [name: string]: string; readonly storeId?: string }
-    // PostgreSQL compares no text with a zero byte.
+    // PostgreSQL cannot compare text that has a zero byte.
     if (Object.values(ids).some((id) => id.includes('\0')))
       throw new Problem('not_found', 'An id contains a zero byte, so it belongs to nothing.')
     const { storeId } = ids
@@ -288,7 +288,7 @@ function openAdmission(ctx: Context, authenticator: Authenticator, shares: Share
   }
 }
 
-/** Changes leave an event for good. Creates have a limit across all processes (checkouts/create.ts). */
+/** Every change leaves an event for good. Creates have a limit across all processes (checkouts/create.ts). */
 function isLimitable({ method, isUrgent, operationId }: Route): boolean {
   return method !== 'GET' && !isUrgent && operationId !== 'createCheckout'
 }

@@ -78,7 +78,7 @@ function malformed(why: string): Problem {
 
 /**
  * Rejects bodies with U+0000, which PostgreSQL's text cannot hold, so that no field has to check for it. Files are not
- * searched. In a path it makes an id that does not exist, and PostgreSQL rejects a query with it (problem.ts).
+ * searched. An id in a path that has it does not exist, and PostgreSQL rejects a query that has it (problem.ts).
  */
 export async function refuseNul({ body, routeOptions }: FastifyRequest): Promise<void> {
   const { route } = routeOptions.config

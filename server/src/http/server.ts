@@ -179,8 +179,8 @@ function renderClientError(ctx: Context, errorCode: string): string {
 }
 
 /**
- * A connection that makes no progress: the bytes it had sent and received when first seen so, and the number of checks
- * since.
+ * A connection that makes no progress: the bytes that it had sent and received when that was first noticed, and the number
+ * of checks since.
  */
 type Stall = { readonly taken: number; readonly received: number; looks: number }
 
@@ -207,7 +207,7 @@ function dropUnread(server: Server, limitMs: number): void {
   server.once('close', () => clearInterval(timer))
 }
 
-/** For an answer that may pause longer than the timeout. Only a connection with unread data is ended then. */
+/** Lets an answer pause longer than the timeout. Its connection is dropped only if it has unread data. */
 export function letPause(response: ServerResponse): void {
   response.on('timeout', (socket: Socket) => {
     if (socket.writableLength > 0) socket.destroy()

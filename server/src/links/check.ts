@@ -27,7 +27,7 @@ export function checkNewLink(input: CreateLink, now: Date): string {
   return currency
 }
 
-/** What can be wrong with the fields that a link may have at any time. */
+/** Lists the mistakes in the fields that a link may have at any time. */
 export function checkFields(input: UpdateLink, now: Date): Mistake[] {
   const { title, description, until, metadata } = input
   return [
@@ -66,7 +66,7 @@ export function checkPrice({ priceAmount, minAmount, maxAmount }: UpdateLink): M
       {
         pointer: '/priceAmount',
         code: 'required',
-        detail: 'Required, unless minAmount and maxAmount say between which amounts the buyer chooses.',
+        detail: 'Required, unless the buyer chooses an amount between minAmount and maxAmount.',
       },
     ]
   const mistakes = [...checkAmount('/minAmount', minAmount), ...checkAmount('/maxAmount', maxAmount)]

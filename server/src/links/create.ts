@@ -14,7 +14,7 @@ const quoteKeyBytes = 32
 
 type Idempotency = { readonly key: string; readonly bodyHash: string }
 
-/** Creates a link. The same Idempotency-Key returns the same link, as it is by then. */
+/** Creates a link. The same Idempotency-Key returns the same link in its current state. */
 export async function createLink(
   ctx: Context,
   storeId: StoreId,

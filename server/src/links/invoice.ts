@@ -133,8 +133,8 @@ function exactSum(lines: Invoice['lines']): bigint {
 }
 
 /**
- * Net, tax and gross of one rate, in the currency's smallest unit. Of three figures two are rounded, each once and from
- * the exact sum; the third follows from them, so that they always add up.
+ * Net, tax and gross of one rate, in the currency's smallest unit. Two of the three figures are rounded, each once and
+ * from the exact sum. The third follows from them, so that they always add up.
  */
 function taxOf(sum: bigint, rate: bigint, taxIncluded: boolean, digits: number) {
   const denominator = 10n ** BigInt(exactScale - digits)
@@ -163,7 +163,7 @@ function scaled({ coefficient, scale }: Decimal, digits: number): bigint {
   return coefficient * 10n ** BigInt(digits - scale)
 }
 
-/** With all of the currency's digits: 12.50, and 12 where there are none. */
+/** With all of the currency's decimals: 12.50, or 12 if it has none. */
 function minorToText(minor: bigint, digits: number): string {
   const text = minor.toString().padStart(digits + 1, '0')
   return digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`

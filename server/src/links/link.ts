@@ -4,10 +4,9 @@ import type { CheckoutId, LinkId, StoreId } from '../ids.ts'
 import { sumInvoice } from './invoice.ts'
 
 /**
- * An address that a store sends or prints, and that can be paid until the store's time for it has passed. It is payable
- * as long as that, while a checkout lives for a day at most, or an hour if its price needs a rate. So a checkout is made
- * only when somebody wants to pay (checkouts/links/): for a `once` link one that everybody shares, for a `many` link one
- * per buyer.
+ * An address that a store sends or prints. It can be paid until a time that the store sets, up to months later. A checkout
+ * lives for a day at most, or an hour if its price needs a rate, so it is made only when somebody wants to pay
+ * (checkouts/links/). All buyers of a `once` link share one checkout; each buyer of a `many` link gets one.
  */
 export type Link = {
   readonly id: LinkId
@@ -23,9 +22,9 @@ export type Link = {
   /** Past `until`, by the database's clock. */
   readonly isOver: boolean
   readonly closedAt: Date | null
-  /** Since when one of its checkouts is paid; null if none is. Only of a `once` link. */
+  /** When one of its checkouts was paid; null if none is. Only for `once` links. */
   readonly paidAt: Date | null
-  /** Of a `once` link: the checkout that everybody shares. Replaced only if that can no longer be paid. */
+  /** For `once` links: the checkout that all buyers share. It is replaced only when it can no longer be paid. */
   readonly checkoutId: CheckoutId | null
   /** How many checkouts were made for it. */
   readonly made: number
@@ -37,13 +36,13 @@ export type Link = {
 /** In the link's currency: one amount, or the limits between which the buyer chooses. */
 export type LinkPrice = { readonly amount: string } | { readonly min: string; readonly max: string }
 
-/** Mails and prints are kept for about a year. What is payable for ever would be forgotten, and paid all the same. */
+/** Mails and prints are kept for about a year. A store would forget a link without an end, and buyers could still pay it. */
 export const untilDaysMax = 400
 export const titleBytesMax = 200
 /** A paragraph. */
 export const descriptionBytesMax = 1_000
 
-/** What a link is, from its facts: a paid one stays paid whatever else becomes of it. */
+/** A link's status, from its facts. A paid link stays paid, whatever happens later. */
 export function statusOf({
   paidAt,
   closedAt,

@@ -39,7 +39,7 @@ export async function findLink(db: Reader, storeId: StoreId, linkId: string): Pr
   return row ? toLink(row) : null
 }
 
-/** Nothing is made for the link, and nothing about it changes, until the transaction ends. */
+/** Locks a link: no checkout is made for it, and it does not change, until the transaction ends. */
 export async function lockLink(tx: Transaction, storeId: StoreId, linkId: string): Promise<Link | null> {
   const [row] = await tx.query<LinkRow>(
     `select ${linkColumns} from links l where l.id = $2 and l.store_id = $1 for no key update`,
@@ -48,7 +48,7 @@ export async function lockLink(tx: Transaction, storeId: StoreId, linkId: string
   return row ? toLink(row) : null
 }
 
-/** Writes which events are about the link: they are deleted with it. */
+/** Records that an event is about the link, so that it is deleted with the link. */
 export async function noteEvent(tx: Transaction, linkId: LinkId, eventId: string): Promise<void> {
   await tx.query('update links set event_ids = array_append(event_ids, $2) where id = $1', [linkId, eventId])
 }

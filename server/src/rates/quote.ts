@@ -38,7 +38,7 @@ export function pickQuote(rows: readonly RateRow[], usdRows: readonly RateRow[],
   return others.length === 0 && findJump(first, rows, usdRows, now) !== null ? null : first
 }
 
-/** When the only source's rate jumped, if that was too recently to believe it. */
+/** When the only source's rate jumped, if that is too recent to trust the rate. */
 function findJump(
   quote: Quote,
   rows: readonly RateRow[],

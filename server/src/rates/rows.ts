@@ -9,12 +9,12 @@ export type RateRow = {
 }
 
 /**
- * By more than a tenth, up or down: no currency that is worth pricing in moves that far between two readings, unless it
- * is devalued. The same bound decides whether two sources agree.
+ * A change of more than a tenth, up or down. No currency that stores price in moves that far between two readings, unless
+ * it is devalued. The same bound decides whether two sources agree.
  */
 const isFarSql =
   'greatest(old.per_base, incoming.per_base) * 10 > least(old.per_base, incoming.per_base) * 11'
-/** How long a rate is what later ones are compared with. Many small steps within this time are a jump too. */
+/** How long later rates are compared with the same rate. Many small steps within this time are a jump too. */
 const baselineHours = 24
 /** A rate older than this says too little about the next one. */
 const comparedDays = 7
@@ -25,8 +25,8 @@ export function jumpOf({ name }: Pick<Source, 'name'>): string {
 }
 
 /**
- * The source under which the rates are kept that new ones are compared with: those of a day ago, or since the last jump.
- * They stay while a currency is missing from the files. Nothing is priced with them.
+ * The source under which the baseline is kept: rates of a day ago, or since the last jump, with which new rates are
+ * compared. They stay while a currency is missing from the files. Nothing is priced with them.
  */
 function baselineOf({ name }: Pick<Source, 'name'>): string {
   return `${name} baseline`

@@ -7,7 +7,7 @@ import { toWire } from './refund.ts'
 import { lockRefund } from './rows.ts'
 
 /**
- * Cancels a refund that is not signed. If something was handed out to be signed, a signature may exist. Then the
+ * Cancels a refund that is not signed. If its transfer was handed out to be signed, a signature may exist. Then the
  * refund is `isCanceling`: it counts until the signature can no longer move money, and is CANCELED after that.
  */
 export async function cancelRefund(

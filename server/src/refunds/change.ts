@@ -219,7 +219,7 @@ function concludeFrom(
     status,
     transaction,
     finality,
-    // Once the refund is on its way or over, the reason is of no use.
+    // The reason matters only until the refund is on its way or has ended.
     failure:
       status === 'FAILED' || status === 'SIGNED' ? reason : status === 'REQUESTED' ? refund.failure : null,
     isWatched: !isDone && (nonce !== null || transaction !== null),
@@ -291,7 +291,7 @@ async function writeChange(
 export function refundedElsewhere(): Problem {
   return new Problem(
     'payment_refunded',
-    'Another store that has registered the same wallet refunds this payment.',
+    'Another store has registered the same wallet and has refunded this payment.',
   )
 }
 
@@ -306,7 +306,7 @@ export function exceeds(network: string, asset: string, left: bigint): Problem {
   const detail =
     left > 0n
       ? `${unitsToText(left, decimalsOf(network, asset))} is left of the payment.`
-      : 'Nothing is left of the payment: refunds that exist have taken all of it.'
+      : 'Nothing is left of the payment: earlier refunds have taken all of it.'
   return new Problem('refund_exceeds_payment', detail, {
     members: { left: (left > 0n ? left : 0n).toString() },
   })
@@ -337,7 +337,7 @@ export type Findings = {
   } | null
 }
 
-/** For a refund without a nonce that was handed out. */
+/** For a refund for which no nonce was handed out. */
 const nothingFound: Findings = { authorization: null, reason: null, transfer: null }
 
 type FindingsRow = {

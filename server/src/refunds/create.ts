@@ -193,7 +193,7 @@ async function create(
   if (earlier.length === refundsPerPaymentMax)
     throw new Problem(
       'payment_not_open',
-      `The payment has had ${refundsPerPaymentMax} refunds, with those that were canceled: it cannot have more.`,
+      `The payment has had ${refundsPerPaymentMax} refunds, canceled ones included, and cannot have more.`,
     )
   const id = newId('rf', ctx.config.cell, now)
   const added = { ...base, id, amount, recipient, way, reason, actor, idempotency, now }
@@ -293,8 +293,9 @@ export async function isAboveLimit(
 }
 
 /**
- * Records refunds that the chain shows and a restored database has forgotten. A refund that still waits with the same
- * terms has lost only its preparation; otherwise one is added. Returns how much the added ones take of the payment.
+ * Records refunds that the chain shows and a restored database has forgotten. If a refund with the same terms still waits,
+ * only its preparation was lost, and it is used. Otherwise a refund is added. Returns how much of the payment the added
+ * refunds take.
  */
 async function adoptForgotten(ctx: Context, tx: Transaction, base: RefundBase, now: Date): Promise<bigint> {
   const forgotten = await findForgotten(tx, base, noncesOf(base.network, base.asset, base.identity))
@@ -388,7 +389,7 @@ export async function readReturned(
       nonce,
     })),
   )
-  // Those with a slot whose nonce has moved money on the chain.
+  // Selects the payments with a slot whose nonce has moved money on the chain.
   const rows = await db.query<{ paymentId: string }>(
     `select distinct i."paymentId"
      from json_to_recordset($1) as i ("paymentId" text, network text, asset text, wallet text, nonce text)

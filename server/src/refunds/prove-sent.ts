@@ -107,13 +107,13 @@ type Why = SentRefusal | 'unknown' | 'not_final' | 'taken'
 
 /** The store reads these. */
 const reasons: Readonly<Record<Why, string>> = {
-  unknown: 'No node of the network has the transaction an hour after it was named. Check its hash.',
+  unknown: 'An hour after the transaction was named, no node of the network has it. Check its hash.',
   not_final: 'The transaction was not final a day after it was named. Name it again once it is.',
   no_transfer: 'The transaction moved none of this token.',
   authorized:
-    'The transaction moved the token by a signed authorization. Only a plain transfer proves a refund of this way.',
+    'The transaction moved the token by a signed authorization. Only a plain transfer proves a refund that the store sends itself.',
   other_recipient: 'The transaction did not pay the refund’s recipient.',
-  other_amount: 'The transaction paid the recipient another amount than the refund’s.',
+  other_amount: 'The transaction paid the recipient, but not the refund’s amount.',
   other_wallet:
     'The money came from a wallet that the store has not proven. Prove that wallet, then name the transaction again.',
   too_old: 'The transfer is older than the refund, so it was for something else.',
@@ -173,7 +173,7 @@ async function findUse(
     `select case
        when exists (select 1 from credits k where k.network = $1 and k.block_hash = $4 and k.log_index = $6
          and k.orphaned_at is null) then 'credited'
-       -- Deleted payments are known by what they moved, so an equal transfer in the same transaction proves nothing either.
+       -- Only what a deleted payment moved is kept, so an equal transfer in the same transaction counts as that payment.
        when exists (select 1 from wallets w cross join generate_series(0, ${equalsMax}) as p join kept_credits x
          on x.key = credit_key($1, $3, $2, w.pay_to, $8, $9::numeric, p) where w.store_id = $7) then 'credited'
        when exists (select 1 from refunds o where o.transaction_hash = $3 and o.network = $1 and o.asset = $2

@@ -11,11 +11,11 @@ import { type AddressRequest, addressRequestToWire } from './address-requests/ad
  * that the wallet signs, sends it without gas, watches it and records the outcome.
  *
  * A refund starts as REQUESTED. If its way is `signed`, the wallet signs (SIGNED) and a settler sends it (SENT). If its way
- * is `self-sent`, the store names its own transaction (SENT). It is COMPLETED while its transfer is part of the chain, and goes
- * back to SENT if a reorganisation removes the transfer. It is DECLARED if the store says that it paid where we cannot
- * look.
+ * is `self-sent`, the store names its own transaction (SENT). It is COMPLETED while its transfer is part of the chain, and
+ * goes back to SENT if a reorganisation removes the transfer. It is DECLARED if the store says that it paid outside the
+ * chains we can read.
  *
- * Once something was handed out to be signed, a signature may exist that we have not seen. So the refund counts against
+ * Once its transfer was handed out to be signed, a signature may exist that we have not seen. So the refund counts against
  * its payment until its nonce is dead: proven unused past its window, or spent on something else. Then a signed refund has
  * FAILED, a refund with a pending cancellation is CANCELED, and any other can be prepared again.
  */

@@ -35,7 +35,7 @@ function toAddressRequest({ address, code, browserHash, ...row }: AddressRequest
   }
 }
 
-/** SQL: what `toRefund` reads of a row `r`. */
+/** SQL: the columns of a row `r` that `toRefund` reads. */
 export const refundColumns = `r.id, r.store_id as "storeId", r.payment_id as "paymentId", r.checkout_id as "checkoutId",
   (select c.order_id from checkouts c where c.id = r.checkout_id) as "orderId", r.network, r.asset, r.identity, r.wallet,
   r.amount::text as amount, r.recipient, r.way, r.reason, r.status, r.version, r.actor, r.created_at as "createdAt",
@@ -165,7 +165,10 @@ type Forgotten = {
   readonly at: Date
 }
 
-/** Finds transfers by a payment's refund nonces that no refund accounts for: a restored database has forgotten it. */
+/**
+ * Finds transfers by a payment's refund nonces that no refund accounts for, because a restored database has forgotten the
+ * refund.
+ */
 export async function findForgotten(
   tx: Database | Transaction,
   { network, asset, wallet }: { network: string; asset: string; wallet: string },

@@ -59,20 +59,20 @@ async function lockSent(tx: Transaction, storeId: StoreId, id: string): Promise<
     throw invalid({
       pointer: '/transaction',
       code: 'way',
-      detail: 'The refund’s way is signed: it is sent from here, once its wallet has signed it.',
+      detail: 'The refund’s way is "signed": it is sent for the store once the wallet has signed it.',
     })
   if (found.status === 'CANCELED' || found.cancelAskedAt !== null)
     throw new Problem('refund_canceled', 'The refund was canceled.')
   return found
 }
 
-/** A transfer's number at an exchange, and a sentence about it. */
+/** Enough for a transfer's number at an exchange and a sentence about it. */
 const referenceBytesMax = 500
 
 /**
  * Records the store's statement that it paid a refund outside of the chains we see, with its own reference. The refund
  * counts against the payment for good and never becomes COMPLETED. It cannot be undone, because we cannot check whether
- * the money went.
+ * the money was sent.
  */
 export async function declareRefund(
   ctx: Context,

@@ -67,15 +67,14 @@ function railOf(rails: Rails, { network }: Refund): RefundRail {
 /** Throws a Problem unless the refund waits for a signature. */
 function refuseUnsignable(refund: Refund): void {
   if (refund.status === 'CANCELED' || refund.cancelAskedAt !== null)
-    throw new Problem('refund_canceled', 'The refund was canceled, so nothing is signed for it any more.')
+    throw new Problem('refund_canceled', 'The refund was canceled, so it can no longer be signed.')
   if (refund.status === 'FAILED')
-    throw new Problem('refund_canceled', 'The refund has failed, so nothing is signed for it any more.')
+    throw new Problem('refund_canceled', 'The refund has failed, so it can no longer be signed.')
   if (refund.way !== 'signed')
     throw new Problem('refund_in_progress', 'The store sends this refund by itself: name its transaction.')
   if (refund.status !== 'REQUESTED')
     throw new Problem('refund_in_progress', `The refund is ${refund.status}.`)
-  if (refund.recipient === null)
-    throw new Problem('refund_in_progress', 'Nobody has said yet who receives the refund.')
+  if (refund.recipient === null) throw new Problem('refund_in_progress', 'The refund has no recipient yet.')
 }
 
 /** Throws a Problem unless the payment is final: the store must have the money that it gives back. */
@@ -117,7 +116,7 @@ async function toOrder(tx: Transaction, refund: Refund): Promise<RefundOrder> {
   }
 }
 
-/** Turns a failure of nodes into a Problem that can be retried: it says nothing about the refund. */
+/** Turns a failure of nodes into a Problem that can be retried, because the failure says nothing about the refund. */
 async function orUnavailable<Answer>(asking: Promise<Answer>): Promise<Answer> {
   return await asking.catch((error) => {
     if (!isNodeError(error)) throw error
@@ -214,7 +213,7 @@ function outdated(): Problem {
   return invalid({
     pointer: '/signature',
     code: 'expired',
-    detail: 'Nothing that could be signed is open. Prepare the refund, and sign what that returns.',
+    detail: 'The refund has no transfer to sign now. Prepare it, and sign the transfer that this returns.',
   })
 }
 

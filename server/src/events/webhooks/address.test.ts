@@ -19,7 +19,7 @@ test('a range that the operator allows opens every port inside it, and none outs
   const mistakesIn = (url: string) => reach.check('/url', new URL(url)).length
   assert.equal(mistakesIn('https://8.8.4.4:22/'), 1)
   assert.equal(mistakesIn('https://10.1.2.3:22/'), 0)
-  // The name may lead into the range, which every try finds out.
+  // The name may resolve into the range: every delivery attempt checks that.
   assert.equal(mistakesIn('https://hooks.example:22/'), 0)
   assert.equal(open({}).check('/url', new URL('https://hooks.example:22/')).length, 1)
 })

@@ -38,7 +38,7 @@ const special6 = toList(refused6)
 const loopback = toList(['127.0.0.0/8', '::1/128'])
 
 export type Reach = {
-  /** Whether deliveries for such a store may connect to this address and port, as in a URL: '' is the default port. */
+  /** Whether such a store's deliveries may connect to this address and port. As in a URL, '' is the default port. */
   allows(address: string, port: string): boolean
   /** What is wrong with a URL, as far as that is known before its name is looked up. */
   check(pointer: string, url: URL): Mistake[]

@@ -14,7 +14,7 @@ import { isLocalName, literalOf, type Reach, reachOf } from './address.ts'
 type Request = {
   readonly url: string
   readonly mode: 'live' | 'test'
-  /** How many came before: tries rotate through a name's addresses. */
+  /** How many tries came before this one: tries rotate through a name's addresses. */
   readonly tries: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -108,7 +108,7 @@ async function send(url: URL, address: string, request: Request): Promise<Answer
       bytes += chunk.length
       if (bytes >= bodyBytesMax) finish()
     })
-    // The status has arrived, whatever happens to the rest.
+    // The status has arrived, so a failure to read the rest does not matter.
     response.on('error', finish)
     response.on('close', finish)
   })

@@ -70,7 +70,7 @@ export function openDeliverer(ctx: Context): Deliverer {
       ctx.log.error(
         { deliveryId: taken.id, endpointId: taken.endpointId, err: error },
         error instanceof SealError
-          ? 'could not sign a delivery; it is tried again when its lease expires. Put the key that sealed the secret of its endpoint back into SECRETS_KEY_FILE'
+          ? 'could not sign a delivery; it is tried again when its lease expires. Put the key that sealed its endpoint’s secret back into SECRETS_KEY_FILE'
           : 'could not record the result of a delivery; it is tried again when its lease expires',
       )
     }

@@ -77,7 +77,7 @@ export async function redeliverSince(
       code: 'choice',
       detail: 'Send either after (a cursor) or since (a time).',
     })
-  // Before taking the lock: numbering the store's events waits for it.
+  // Searches before taking the lock, because numbering the store's events waits for that lock.
   const start = since && (await lastSequenceBefore(ctx.db, storeId, since))
   const answer = await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
     refuseDisabled(endpoint)
@@ -113,8 +113,8 @@ async function makeDue(tx: Transaction, endpointId: EndpointId): Promise<void> {
 }
 
 /**
- * Deletes the rows of deleted endpoints that get no more deliveries and that none refers to. Of those that are still
- * referred to, it deletes the secrets.
+ * Deletes the rows of deleted endpoints that get no more deliveries and have none. If old deliveries still refer to the
+ * row, deletes only its secrets.
  */
 async function forgetEndpoints(db: Database): Promise<void> {
   await db.query(
@@ -250,7 +250,7 @@ export async function holdEvents(
   after: bigint,
   limit: number,
 ): Promise<void> {
-  // Younger events are not deleted.
+  // Retention deletes no younger events, so they need no lock.
   await tx.query(
     `select 1 as one from checkouts where id = any(array(
        select checkout_id from (select checkout_id, created_at from events

@@ -19,7 +19,7 @@ export type Endpoint = {
   readonly failingSince: Date | null
 }
 
-/** An endpoint for all callers that do not sign. */
+/** An endpoint without its secrets, for callers that do not sign. */
 export type EndpointFacts = Omit<Endpoint, 'secrets'>
 
 /**
@@ -36,7 +36,7 @@ type Unsealed = { readonly secret: string }
 
 /** HMAC-SHA256 gains nothing from more. */
 const secretBytes = 32
-/** Bounds the signatures of a delivery. */
+/** Bounds the number of signatures of a delivery. */
 const keptSecretsMax = 4
 
 export function newSecret(): Secret & Unsealed {
@@ -54,8 +54,8 @@ function isRecent({ replacedAt }: Secret, now: Date): boolean {
 }
 
 /**
- * The secrets after a roll. The previous one signs until `end`; one that was already being replaced stops at once. Of
- * several replaced within a day the first ones are kept for security events, because later rolls may be a thief's.
+ * The secrets after a roll. The previous one signs until `end`; one that was already being replaced stops at once. If
+ * several were replaced within a day, the first ones are kept for security events, because later rolls may be a thief's.
  */
 export function rollTo(next: Secret, secrets: readonly Secret[], end: Date, now: Date): Secret[] {
   const kept = secrets

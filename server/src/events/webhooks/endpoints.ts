@@ -19,7 +19,7 @@ import { resealSecrets, sealSecrets } from './seal-secrets.ts'
 
 /** Every event is delivered to each of them, so their number is limited. */
 const endpointsPerStoreMax = 16
-/** Security events also go to those of the last day: deleted ones, and URLs before a change. */
+/** Security events also go to endpoints that were deleted, and URLs that were replaced, within the last day. */
 const pastEndpointsMax = 48
 const overlapSecondsDefault = 86_400
 
@@ -310,8 +310,9 @@ async function insertEndpoint(tx: Transaction, endpoint: Endpoint): Promise<void
 }
 
 /**
- * Writes what the store may change, and its secrets, which may have been sealed since. The endpoint is due at once,
- * because deliveries may have been waiting. A pause that the receiver asked for goes on unless `isRested`.
+ * Writes the fields that the store may change, and the secrets, which may have been sealed since they were read. The
+ * endpoint is due at once, because deliveries may have been waiting. A pause that the receiver asked for goes on unless
+ * `isRested`.
  */
 async function writeEndpoint(tx: Transaction, endpoint: Endpoint, isRested: boolean): Promise<void> {
   await tx.query(
@@ -376,7 +377,7 @@ export async function measureEndpoints(
 export type Troubled = {
   readonly id: EndpointId
   readonly url: string
-  /** Null if it was disabled for that. */
+  /** Null if it was disabled because its deliveries failed. */
   readonly failingSince: Date | null
 }
 

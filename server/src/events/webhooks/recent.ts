@@ -3,13 +3,13 @@ import type { Context } from '../../context.ts'
 import type { Database } from '../../database/db.ts'
 import type { DeliveryId, EndpointId, EventId, StoreId } from '../../ids.ts'
 
-/** Deliveries looked through per endpoint and page, where a filter may match few of them. */
+/** Deliveries that are read per endpoint and page if a filter may match few of them. */
 const lookedMax = 200
 
-/** `next`: read on with it as `before`; null if that was all. */
+/** Pass `next` as `before` to read the next page. It is null on the last page. */
 type RecentPage = { readonly deliveries: readonly RecentDelivery[]; readonly next: EventId | null }
 
-/** What went to these endpoints, newest event first. An event's deliveries are always on one page. */
+/** The deliveries to these endpoints, newest event first. An event's deliveries are always on one page. */
 export async function readRecent(
   ctx: Context,
   storeId: StoreId,
@@ -24,7 +24,7 @@ export async function readRecent(
   const { state, type, limit } = query
   const { found, last } = await listRecent(ctx.db, storeId, endpointIds, {
     ...{ state, type, before: query.before ?? 'evt~', window: lookedMax },
-    // With all deliveries of the last event, and one more.
+    // Enough for all deliveries of the last event, and one more.
     limit: limit + endpointIds.length,
   })
   const end = found[limit - 1]?.eventId ?? null
@@ -61,7 +61,7 @@ export async function listBacklogs(db: Database, storeId: StoreId, countMax: num
   )
 }
 
-/** A delivery among those of all endpoints, with its newest attempt. */
+/** A delivery to one of several endpoints, with its newest attempt. */
 export type RecentDelivery = {
   readonly id: DeliveryId
   readonly endpointId: EndpointId
@@ -77,7 +77,7 @@ export type RecentDelivery = {
 
 /**
  * Deliveries to these endpoints, newest event first, with all deliveries of each event. Reads at most `window` deliveries
- * per endpoint, so that a filter that few match does not read all. `last` is the oldest event that was read for every
+ * per endpoint, so that a rare filter does not read all. `last` is the oldest event that was read for every
  * endpoint; null if there are no more.
  */
 async function listRecent(

@@ -67,7 +67,7 @@ async function disable(
   await appendEvent(tx, newEvent(ctx, storeId, systemActor, { type: 'webhook_endpoint.disabled', data }, now))
 }
 
-/** Skips these events themselves: an endpoint that refuses them would create new ones forever. */
+/** Does not report an undelivered report: an endpoint that refuses them would create new ones forever. */
 async function tellUndelivered(
   ctx: Context,
   tx: Transaction,

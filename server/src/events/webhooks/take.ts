@@ -21,8 +21,9 @@ export type Taken = {
 }
 
 /**
- * Locks endpoints with due deliveries, longest waiting first; the oldest delivery of all may be a dead receiver's. `due_at`
- * is never later than an endpoint's first due delivery. Deliveries are read after the lock, as in assign-sequence.ts.
+ * Locks endpoints with due deliveries, starting with those that have been due longest. `due_at` is never later than an
+ * endpoint's first due delivery. The order ignores the age of deliveries: the oldest may be a dead receiver's.
+ * Deliveries are read after the lock, as in assign-sequence.ts.
  */
 export async function lockDueEndpoints(
   tx: Transaction,

@@ -170,7 +170,7 @@ function cookie(ctx: Context, name: string, value: string, seconds: number): str
   return `${name}=${value}; Path=/; HttpOnly; SameSite=Lax${secure}; Max-Age=${seconds}`
 }
 
-/** With the prefix, browsers take the cookie only from this very host over https. */
+/** Browsers accept a cookie with this prefix only from exactly this host and over https. */
 function nameOf(ctx: Context, refundId: string): string {
   return `${isSecure(ctx) ? '__Host-' : ''}address-request-${refundId}`
 }

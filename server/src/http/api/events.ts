@@ -89,16 +89,16 @@ const EventQuery = object({
   ),
   type: Type.Optional(
     Type.Enum([...eventTypes, ...eventPrefixes], {
-      description: 'One type, or all types that begin like this: wallet.* for example.',
+      description: 'One type, or all types with the same beginning, for example wallet.*.',
     }),
   ),
   checkoutId: Type.Optional(Type.String({ maxLength: 40 })),
   actor: Type.Optional(
     Type.String({
       maxLength: 100,
-      // PostgreSQL takes no zero character.
+      // PostgreSQL text cannot hold a zero character.
       pattern: '^[^\\u0000]+$',
-      description: 'The id of a key, member or operator: only what it caused.',
+      description: 'The id of a key, member or operator. Only events that it caused are returned.',
     }),
   ),
   waitSeconds: Type.Optional(
@@ -120,7 +120,7 @@ export function eventRoutes(waits: EventWaits, authenticator: Authenticator): Ro
       operationId: 'listEvents',
       summary: 'Read the store’s event log, oldest first',
       description:
-        'Sequence numbers have no gaps, so a store that continues from its last cursor cannot miss an event. If the operator deletes old checkouts, their events go too: without after, the log begins where nothing was deleted. With waitSeconds, an empty page waits until something happens. With Accept: text/event-stream, the answer is a stream.',
+        'Sequence numbers have no gaps, so a store that continues from its last cursor cannot miss an event. If the operator deletes old checkouts, their events go too: without after, the log begins after the last deleted event. With waitSeconds, an empty page waits until something happens. With Accept: text/event-stream, the answer is a stream.',
       scope: 'webhooks:read',
       query: EventQuery,
       requestHeaders: {
@@ -201,13 +201,13 @@ async function streamEvents(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  // Both before the stream starts, so that an invalid cursor or a lack of places is still answered with a problem.
+  // Done before the stream starts, so that an invalid cursor or a lack of places is still answered with a problem.
   let page = await readEvents(ctx, storeId, { ...query, limit: pageSize })
   const place = waits.enter(storeId)
   const gone = new AbortController()
   request.raw.once('close', () => gone.abort())
   reply.raw.once('close', () => gone.abort())
-  // A client that left during the read above has already closed, and would hold its place for ever.
+  // If the client left during the read above, no close event follows, and its place would never be free again.
   if (reply.raw.destroyed) gone.abort()
   reply.hijack()
   reply.raw.writeHead(200, {

@@ -96,7 +96,7 @@ export function keyRoutes(): Route[] {
       path: '/api/v1/keys',
       operationId: 'listKeys',
       summary: 'List the store’s API keys, newest first',
-      description: 'With those that were revoked or have expired, and without secrets.',
+      description: 'Includes revoked and expired keys. Secrets are left out.',
       scope: 'keys:read',
       query: PageQuery,
       answers: { 200: { description: 'One page.', schema: ApiKeyPage } },

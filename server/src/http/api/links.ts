@@ -24,7 +24,10 @@ export const InvoiceLine = shape<Wire.InvoiceLine>()({
 const invoiceFields = {
   number: Type.String({ description: 'Unique among the store’s invoices. 1 to 64 bytes.' }),
   dueDate: Type.Optional(
-    Type.String({ maxLength: 10, description: 'It can be paid until the link’s until, whatever it says.' }),
+    Type.String({
+      maxLength: 10,
+      description: 'The invoice can be paid until the link’s until, even after this date.',
+    }),
   ),
   lines: Type.Array(InvoiceLine, { minItems: 1, maxItems: linesMax }),
   taxIncluded: Type.Boolean({ description: 'Whether the unit amounts include tax.' }),
@@ -67,7 +70,7 @@ export const Link = shape<Wire.Link>()({
   revision: Type.Integer({ description: 'Increases with every change of what buyers see.' }),
   checkoutId: nullable(
     Type.String({
-      description: 'Of a link that is paid once: its last checkout. Null if nobody has wanted to pay yet.',
+      description: 'Of a link that is paid once: its newest checkout. Null if nobody has wanted to pay yet.',
     }),
   ),
   createdAt: timestamp(),
@@ -141,7 +144,7 @@ const LinkQuery = object({
   invoiceNumber: Type.Optional(
     Type.String({
       maxLength: 64,
-      // PostgreSQL takes no zero character.
+      // PostgreSQL text cannot hold a zero character.
       pattern: '^[^\\u0000]+$',
       description: 'Only the invoice with this number.',
     }),
@@ -164,7 +167,7 @@ export function linkRoutes(): Route[] {
       body: CreateLink,
       requestHeaders: {
         'Idempotency-Key':
-          '1 to 255 visible ASCII characters. A repeat with the same bytes gets the same link, as it is by then.',
+          '1 to 255 visible ASCII characters. A repeat with the same bytes gets the same link in its current state.',
       },
       answers: {
         201: {

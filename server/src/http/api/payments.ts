@@ -26,7 +26,7 @@ export const PaymentHint = shape<Wire.PaymentHint>()({
 
 const PaymentNote = shape<Wire.PaymentNote>()(
   { text: Type.String(), actor: Actor, notedAt: timestamp() },
-  { description: 'What the store has noted about it, for itself; absent if nothing.' },
+  { description: 'The store’s own note about it; absent if there is none.' },
 )
 
 export const Payment = shape<Wire.Payment>()({
@@ -54,7 +54,7 @@ export const Payment = shape<Wire.Payment>()({
   refundable: Type.Optional(
     Type.String({
       description:
-        'What can still be refunded: refunds that are on their way have taken theirs. Present like refundedAmount.',
+        'What can still be refunded. Refunds that are on their way are already subtracted. Present when refundedAmount is.',
     }),
   ),
 })

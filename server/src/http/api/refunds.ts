@@ -55,7 +55,7 @@ export const Refund = shape<Wire.Refund>()({
     description: 'Whether it was canceled while a signature for it could still move money.',
   }),
   declared: Type.Optional(
-    Type.String({ description: 'What the store says about a payment that cannot be proven.' }),
+    Type.String({ description: 'The store’s reference for a transfer that cannot be proven.' }),
   ),
   createdAt: timestamp(),
   completedAt: nullable(timestamp()),
@@ -176,7 +176,7 @@ export const NameTransaction = shape<Wire.NameTransaction>()(
     reference: Type.Optional(
       Type.String({
         description:
-          'Instead of a transaction, if no chain shows it here: 1 to 500 bytes. The refund is DECLARED for good.',
+          'Instead of a transaction, if the transfer cannot be looked up here: 1 to 500 bytes. The refund is DECLARED for good.',
         examples: ['Withdrawal 4711 at the exchange'],
       }),
     ),
@@ -287,7 +287,7 @@ function readingRoutes(): Route[] {
         200: { description: 'Canceled.', schema: Refund },
         202: {
           description:
-            'It will be canceled once no signature for it can be used. No signature is accepted for it any more.',
+            'It will be canceled once no signature for it can be used. New signatures are refused.',
           schema: Refund,
           headers: retryAfter,
         },
@@ -334,7 +334,7 @@ function signingRoutes(ctx: Context, rails: Rails): Route[] {
       operationId: 'signRefund',
       summary: 'Present the wallet’s signature',
       description:
-        'The refund is sent from here, at no cost for the store. Waits a few seconds for its outcome. Presenting it again changes nothing.',
+        'Farthing sends the refund at no cost for the store, and waits a few seconds for its outcome. Presenting it again changes nothing.',
       scope: 'refunds:write',
       body: PresentRefund,
       answers: {
@@ -361,7 +361,7 @@ function signingRoutes(ctx: Context, rails: Rails): Route[] {
   ]
 }
 
-/** The store sends by itself, or the buyer first says where to. */
+/** The store sends the refund itself, or the buyer first names an address. */
 function otherWayRoutes(rails: Rails): Route[] {
   return [
     {
@@ -370,13 +370,13 @@ function otherWayRoutes(rails: Rails): Route[] {
       operationId: 'nameRefundTransaction',
       summary: 'Say how the store has sent a refund itself',
       description:
-        'For refunds whose way is self-sent. A transaction proves the refund once it is final: a transfer of exactly this amount of the same token to the recipient, from a wallet that the store has proven. A reference is recorded as the store’s word, for good.',
+        'For refunds whose way is self-sent. A transaction proves the refund once it is final: a transfer of exactly this amount of the same token to the recipient, from a wallet that the store has proven. A reference is recorded as the store’s statement and cannot be changed.',
       scope: 'refunds:write',
       body: NameTransaction,
       answers: {
         200: { description: 'COMPLETED or DECLARED.', schema: Refund },
         202: {
-          description: 'The transaction is being looked for, and not final yet.',
+          description: 'The transaction is not proven yet: it was not found so far, or is not final.',
           schema: Refund,
           headers: retryAfter,
         },

@@ -11,7 +11,7 @@ export function of<Wanted>() {
   return <Schema extends TSchema>(schema: Schema & Agrees<Static<Schema>, Wanted>): Schema => schema
 }
 
-/** An object without other fields than these. */
+/** An object with these fields and no others. */
 export function object<Fields extends TProperties>(fields: Fields, options: TObjectOptions = {}) {
   return Type.Object(fields, { additionalProperties: false, ...options })
 }

@@ -68,7 +68,7 @@ export const Store = shape<Wire.Store>()({
   accentColor: nullable(Type.String()),
   walletChanges: Type.Enum(['key', 'member'], {
     description:
-      'What it takes to change the wallet that new checkouts are paid to: a key, or also an owner who confirms it in the console. Owners set it there; the default is member for live stores that have an owner.',
+      'Who can change the wallet that new checkouts are paid to. key: a key alone. member: an owner also has to confirm the change in the console. Owners set it there; the default is member for live stores that have an owner.',
   }),
   managerRefundLimit: Type.String({
     description:
@@ -77,10 +77,10 @@ export const Store = shape<Wire.Store>()({
   }),
   standing: Type.Enum(['waiting', 'unproven', 'approved', 'suspended'], {
     description:
-      'Whether the store may create checkouts: only if approved. waiting: the operator has to approve it first. unproven: it has to prove a wallet first. Everything else works in each of them.',
+      'Only an approved store may create checkouts. waiting: the operator has to approve it first. unproven: it has to prove a wallet first. suspended: the operator has suspended it. Everything else works in each standing.',
   }),
   suspendedReason: nullable(
-    Type.String({ description: 'What the operator says; null unless the store is suspended.' }),
+    Type.String({ description: 'The operator’s reason; null unless the store is suspended.' }),
   ),
   createdAt: timestamp(),
   gas: Type.Optional(

@@ -10,7 +10,7 @@ import { nullable, of, PageQuery, pageOf, shape, timestamp } from './shapes.ts'
 
 const sharedElsewhere = Type.Boolean({
   description:
-    'Whether the wallet is also paid by other means than this deployment, as the store says. A wallet for this alone is better.',
+    'Whether the wallet also receives payments that this deployment does not handle, as the store says. A wallet that receives no others is better.',
 })
 
 export const UpdateWallet = shape<Wire.UpdateWallet>()({ sharedElsewhere })
@@ -28,7 +28,7 @@ export const ProveWallet = shape<Wire.ProveWallet>()({
   signature: Type.String({
     maxLength: 16_384,
     description:
-      'Hex with 0x, up to 4,096 bytes; of a contract wallet, what it accepts by ERC-1271, also wrapped by ERC-6492. Of a Solana wallet, 64 bytes in base58.',
+      'Hex with 0x, up to 4,096 bytes. For a contract wallet: what it accepts by ERC-1271, also wrapped by ERC-6492. For a Solana wallet: 64 bytes in base58.',
   }),
 })
 
@@ -50,7 +50,7 @@ export const Wallet = shape<Wire.Wallet>()({
   current: Type.Boolean({ description: 'Whether new checkouts of this family are paid to this wallet.' }),
   confirmationRequired: Type.Boolean({
     description:
-      'Whether a change of this wallet waits for an owner of the store, who confirms or refuses it in the console within 7 days: to be used or, if it is current, to be retired.',
+      'Whether a change of this wallet waits for an owner of the store, who confirms or refuses it in the console within 7 days. The change is to use the wallet or, if it is current, to retire it.',
   }),
   proofRequired: Type.Boolean({
     description:
@@ -103,7 +103,7 @@ function keepingRoutes(): Route[] {
       method: 'PATCH',
       path: oneWallet,
       operationId: 'updateWallet',
-      summary: 'Say whether a wallet is also paid by other means',
+      summary: 'Say whether a wallet also receives other payments',
       scope: 'wallets:write',
       body: UpdateWallet,
       answers: { 200: { description: 'The changed wallet.', schema: Wallet } },
@@ -158,7 +158,7 @@ function provingRoutes(): Route[] {
       isUrgent: true,
       summary: 'Prove that a wallet belongs to the store',
       description:
-        'Presents the wallet’s signature of the challenge. Payments to a wallet that match no checkout belong to the stores that have proven it. If the wallet’s proofRequired is true, proving it also puts it to use, as registering it does elsewhere.',
+        'Presents the wallet’s signature of the challenge. Payments to a wallet that match no checkout belong to the stores that have proven it. If the wallet’s proofRequired is true, proving it also puts it to use, as registering does for other wallets.',
       scope: 'wallets:write',
       body: ProveWallet,
       answers: { 200: { description: 'The proven wallet.', schema: Wallet } },

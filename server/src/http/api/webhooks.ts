@@ -281,7 +281,7 @@ function deliveryRoutes(): Route[] {
       operationId: 'listDeliveries',
       summary: 'List the deliveries to a webhook endpoint, newest event first',
       description:
-        'Each delivery shows its last 20 attempts: when, how long, and what the receiver answered. Kept for 30 days after it is finished.',
+        'Each delivery shows its last 20 attempts: when, how long, and what the receiver answered. Deliveries are kept for 30 days after they finish.',
       scope: 'webhooks:read',
       query: DeliveryQuery,
       answers: { 200: { description: 'One page.', schema: DeliveryPage } },
@@ -324,7 +324,7 @@ function deliveryRoutes(): Route[] {
       operationId: 'redeliver',
       summary: 'Redeliver one event',
       description:
-        'Sends it at once, with a full set of attempts ahead of it. A delivery that is in progress is left alone.',
+        'Sends it at once, and allows it all attempts again. A delivery that is in progress is left alone.',
       scope: 'webhooks:write',
       answers: { 202: { description: 'The delivery is on its way.', schema: Delivery } },
       problems: ['not_found', 'endpoint_disabled'],

@@ -14,7 +14,7 @@ import { addressBucket, openLimiter } from '../limits.ts'
 const pastesPerSecond = 2
 /**
  * Each takes one of a limited number of amounts near a price. No buyer opens twenty orders in an hour to pay them
- * from another wallet; where many buyers share one address, the next ones are asked to sign.
+ * from another wallet. If many buyers share one address, those beyond the limit are asked to sign.
  */
 const reservationsPerHour = 20
 const hourSeconds = 3_600

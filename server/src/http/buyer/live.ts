@@ -46,7 +46,7 @@ const lookEveryMs = 100
 /** Without wake-ups everything still works, only more slowly. */
 const lookAnywayMs = 1_000
 const unreadBytesMax = 16_384
-/** Whoever looks at a page pays within this time, or comes back to it. A tab may stay open for days. */
+/** A buyer pays within this time, or comes back to the page. A tab may stay open for days. */
 const expectingMs = 900_000
 const expectEveryMs = 2_000
 const readsAtOnce = 64
@@ -129,7 +129,7 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
         stamp: change?.stamp ?? '',
         ...{ sent: message, expectsUntil: 0, networks, pages: new Set() },
       }
-      // A tab that nobody looks at reconnects, too.
+      // A tab that reconnects may be one that nobody looks at.
       if (request.headers['last-event-id'] === undefined) entry.expectsUntil = expectsUntil(view)
       watched.set(checkoutId, entry)
       const page = streams.open(reply, message, (stream) => {

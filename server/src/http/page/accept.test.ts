@@ -11,7 +11,7 @@ test('preferences are ordered by their weight, and one without a weight counts a
   ])
 })
 
-test('a weight above 1 is ignored and wins over nothing', () => {
+test('a weight above 1 is ignored, so it beats no other preference', () => {
   for (const quality of ['1.5', '1.001', '2', '10', '0.1234', '-1', 'x', ''])
     assert.deepEqual(readPreferences(`a;q=${quality}`), [{ value: 'a', weight: 1_000 }], quality)
   assert.equal(prefersPage('application/json;q=1.5, text/html'), true)

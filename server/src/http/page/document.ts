@@ -16,9 +16,9 @@ export type PageHost = {
   /** Its path, without a trailing slash. */
   readonly path: string
   readonly assets: Assets
-  /** The script's URL names it: while cells run different releases, a proxy asks the one whose page it is. */
+  /** The script's URL names the cell, so that a proxy fetches the script from the cell that rendered the page. */
   readonly cell: string
-  /** A picture of the page, in a frame of our own: it has no script, and nothing in it can be used. */
+  /** Set for a picture of the page in a frame of our own: it has no script, and nothing in it can be used. */
   readonly still?: {
     /** The logo as a data URL. */
     readonly logo: string | null

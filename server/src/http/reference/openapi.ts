@@ -242,7 +242,7 @@ export type Examples = Readonly<Record<string, readonly Example[]>>
 
 const file = new URL('../../../../docs/api/examples.json', import.meta.url)
 
-/** The committed examples. An operation that has none yet is described without. */
+/** The committed examples. An operation that has none yet is described without examples. */
 export function readExamples(): Examples {
   return JSON.parse(readFileSync(file, 'utf8')) as Examples
 }

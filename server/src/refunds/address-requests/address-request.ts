@@ -9,7 +9,7 @@ import { isToken } from '../../members/token.ts'
  * The holder of the link can name an address, once. That alone moves nothing. The browser that named the address shows a
  * code, the buyer gives the code to the store through a channel that they already have, and a member of the store confirms
  * it. No other browser shows the code, not even with the link. If a stranger uses the link first, the buyer is told so and
- * has no code to give. Until an address is confirmed, a new link replaces the link, the address and the code.
+ * has no code to give. Until an address is confirmed, a new link makes the old link, its address and its code invalid.
  */
 export type AddressRequest = {
   readonly expiresAt: Date
@@ -26,7 +26,7 @@ export type AddressRequest = {
 /** Long enough for a buyer on holiday. */
 export const linkDays = 14
 
-/** The end of a link's path: the cell, for the proxy, and the token. */
+/** The last part of a link's path: the cell, by which the proxy routes, and the token. */
 export function toLinkKey(cell: string, token: string): string {
   return `${cell}_${token}`
 }

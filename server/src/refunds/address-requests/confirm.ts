@@ -9,8 +9,8 @@ import { findRefund, lockRefund } from '../rows.ts'
 import { readCode } from './address-request.ts'
 
 /**
- * Judges the address that the buyer named once more: since then it may have been registered or blocked. Returns it in
- * stored form. Asks nodes, so it comes before the transaction that confirms the address.
+ * Checks the buyer's address again, because it may have been registered or blocked since it was named. Returns it in
+ * stored form. Asks nodes, so it runs before the transaction that confirms the address.
  */
 export async function judgeNamed(ctx: Context, storeId: StoreId, refundId: string): Promise<string> {
   const found = isId('rf', refundId) ? await findRefund(ctx.db, storeId, refundId) : null
@@ -22,8 +22,8 @@ export async function judgeNamed(ctx: Context, storeId: StoreId, refundId: strin
 
 /**
  * Confirms the address that the buyer named, with the code that the buyer gave to the store. `judged` is the answer of
- * `judgeNamed`. The address becomes the refund's recipient for good. Each named address has a code of its own, so a code
- * from before a new link is refused.
+ * `judgeNamed`. The address becomes the refund's recipient for good. Each named address has its own code, so the code of
+ * an address that was named with an earlier link is refused.
  */
 export async function confirmAddress(
   ctx: Context,

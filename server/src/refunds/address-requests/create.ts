@@ -26,10 +26,7 @@ export async function createAddressRequest(
     if (refund.cancelAskedAt !== null)
       throw new Problem('address_request_closed', 'The refund is being canceled.')
     if (refund.recipient !== null)
-      throw new Problem(
-        'address_request_closed',
-        'The refund has a recipient already, so nobody needs to name one.',
-      )
+      throw new Problem('address_request_closed', 'The refund has a recipient already, so no link is needed.')
     return await writeLink(tx, {
       refundId: refund.id,
       storeId,
@@ -43,7 +40,7 @@ export async function createAddressRequest(
   return { url: `${checkoutPageUrl}/refund/${toLinkKey(cell, token)}`, expiresAt: expiresAt.toISOString() }
 }
 
-/** Writes the link in place of an earlier one. Null if an address was confirmed already. */
+/** Writes the link, which replaces an earlier one. Null if an address was confirmed already. */
 async function writeLink(
   tx: Transaction,
   link: {

@@ -46,7 +46,7 @@ export async function nameAddress(
   })
 }
 
-/** What a browser that opened a link keeps: the link's token, and a secret of its own. */
+/** A browser that has opened a link keeps the link's token and its own secret. */
 export type Opened = { readonly token: string; readonly secret: string }
 
 /**

@@ -1043,7 +1043,7 @@ export const en = {
       endpoint_limit: 'The store has reached its limit of endpoints, or changed too many of them today.',
       endpoint_disabled: 'The endpoint is switched off. Switch it on first.',
       log_restarted: 'The log was restored from a backup. Load the page again.',
-      log_truncated: 'Events that old were deleted.',
+      log_truncated: 'Events of that age were deleted.',
       not_found: 'There is nothing here, or it is not yours.',
       '/url': 'The URL cannot be used: it needs https, a public address, and port 443 or 8443.',
       '/label': 'The name must be 1 to 100 bytes long, without control characters.',

@@ -67,12 +67,12 @@ ${renderCheckAgain(texts)}
   )
 }
 
-/** Money has arrived that doesn't complete the checkout. What happens next is for the store to say. */
+/** Shown when money has arrived that doesn't complete the checkout. The store decides what happens next. */
 export function renderArrived({ notes }: CheckoutView, { texts }: Language): Html {
   return renderMessage('over', texts.arrived, renderNoteList(notes, texts))
 }
 
-/** The same as an addition to any other state, because the buyer must see it in every one. */
+/** The same notes in addition to any other state, because the buyer must see them in every state. */
 export function renderNotes({ notes }: CheckoutView, { texts }: Language): Html | null {
   if (notes.length === 0) return null
   return html`<section aria-labelledby="notes"><h2 id="notes">${texts.noteTitle}</h2>
@@ -121,7 +121,7 @@ function renderRefund(
   return html`${fill(text[status], parts)}${why}${seen}`
 }
 
-/** For browsers without script, which are not told of changes. */
+/** For browsers without script, which are not notified of changes. */
 function renderCheckAgain(texts: Language['texts']): Html {
   return html`<noscript><p><a class="button" href="">${texts.checkAgain}</a></p></noscript>`
 }

@@ -11,7 +11,7 @@ import { bdi, describeOption, renderAddress, renderFact } from './summary.ts'
 
 /**
  * The ways to pay, of which one is chosen and shown. Each choice is a link; the script loads it without leaving the page.
- * What only fits a desk (a code for another device) or only a phone (links to apps) is left to the style to show.
+ * The style decides whether to show the parts for a desk (a code for another device) or those for a phone (links to apps).
  */
 export function renderWays(
   view: CheckoutView,
@@ -49,7 +49,7 @@ function renderTab(way: Way, choice: Choice, asked: Asked): Html {
     way === 'phone'
       ? html`<span class="desk">${names.phone}</span><span class="touch">${names.app}</span>`
       : names[way]
-  // Which network to send on is asked for again: the default may not be the one that the buyer has in mind.
+  // The page asks again which network to send on: the default may not be the one that the buyer has in mind.
   const query = queryOf(asked, way === 'send' && choice.way !== 'send' ? { way, place: null } : { way })
   return html`<a href="${query}" data-way="${way}"${way === choice.way && html` aria-current="true"`}>${name}</a>`
 }
@@ -68,7 +68,7 @@ function renderNetworks({ checkout }: CheckoutView, choice: Choice, asked: Asked
   return html`<nav id="networks" aria-label="${asked.language.texts.network}">${checkout.options.map(link)}</nav>`
 }
 
-/** The chosen option can't be signed for now, whichever wallets there are. The list lets the script turn to another. */
+/** Shown if no wallet can sign the chosen option now. Its list of wallets lets the script turn to another option. */
 const unsignable = { wallet: renderUnsignable, phone: renderUnsignable }
 
 function renderUnsignable(_view: CheckoutView, { way, option }: Choice, asked: Asked): Html {
