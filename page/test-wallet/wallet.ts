@@ -24,6 +24,8 @@ const provider = {
         return [account.address]
       case 'eth_chainId':
         return `0x${testChainId.toString(16)}`
+      case 'personal_sign':
+        return await account.signMessage({ message: { raw: String(params?.[0]) as `0x${string}` } })
       case 'eth_signTypedData_v4': {
         const { EIP712Domain: _, ...types } = JSON.parse(String(params?.[1])).types
         return await account.signTypedData({ ...JSON.parse(String(params?.[1])), types })

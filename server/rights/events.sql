@@ -16,6 +16,6 @@ drop policy if exists console_writes_its_own on events;
 create policy console_writes_its_own on events as restrictive for insert to farthing_console
   with check (sequence is null and (starts_with(type, 'member.') or type = any ('{checkout.created,checkout.canceled,
     refund.requested,refund.address_updated,refund.canceled,link.created,link.updated,link.closed,
-    wallet.confirmed,wallet.refused,wallet.undone,wallet.registered,wallet.retired,store.updated,store.approved,
+    wallet.confirmed,wallet.refused,wallet.undone,wallet.registered,wallet.updated,wallet.retired,store.updated,store.approved,
     store.suspended,store.resumed,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,
     webhook_endpoint.deleted,webhook_endpoint.test}')));

@@ -137,10 +137,12 @@ grant select, insert on idempotency_keys to farthing_console;
 grant insert (id, store_id, payment_id, kind, checkout_id, note, actor, created_at), update (id, note, actor) on decisions
   to farthing_console;
 grant update (name, logo_url, accent_color, finality_policy, revision, support_email, support_url, time_zone,
-  report_currency, wallet_changes, manager_refund_limit) on stores to farthing_console;
+  report_currency, wallet_changes, manager_refund_limit, proven_at) on stores to farthing_console;
 grant select, update on wallet_changes to farthing_console;
 grant select on wallets to farthing_console;
-grant update (registration, retired_at) on wallets to farthing_console;
+-- An owner puts a wallet to use, stops using it, proves it, or says that somebody else holds its keys.
+grant update (registration, retired_at, custodial_type, challenge, challenge_expires_at, proven_at, unowned)
+  on wallets to farthing_console;
 -- Keys without the hashes of their secrets, and endpoints. Rolling a secret and moving an endpoint keep the one before, so
 -- they take reading the secrets, which are sealed; lists never do.
 grant select (id, store_id, label, scopes, addresses, last_used_at, created_at, expires_at, revoked_at),

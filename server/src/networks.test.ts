@@ -19,6 +19,7 @@ test('every token has at least the 6 decimals that offered amounts use, and its 
       // Tokens are refused as wallets, but only after their address was found to be one.
       assert.deepEqual(parseWalletAddress(family, address), {
         refusal: 'This is the address of a token, not of a wallet.',
+        fault: 'token',
       })
     }
 })

@@ -1735,7 +1735,7 @@ ALTER TABLE public.authorizations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.checkouts ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY console_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_console WITH CHECK (((sequence IS NULL) AND (starts_with(type, 'member.'::text) OR (type = ANY ('{checkout.created,checkout.canceled,refund.requested,refund.address_updated,refund.canceled,link.created,link.updated,link.closed,wallet.confirmed,wallet.refused,wallet.undone,wallet.registered,wallet.retired,store.updated,store.approved,store.suspended,store.resumed,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[])))));
+CREATE POLICY console_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_console WITH CHECK (((sequence IS NULL) AND (starts_with(type, 'member.'::text) OR (type = ANY ('{checkout.created,checkout.canceled,refund.requested,refund.address_updated,refund.canceled,link.created,link.updated,link.closed,wallet.confirmed,wallet.refused,wallet.undone,wallet.registered,wallet.updated,wallet.retired,store.updated,store.approved,store.suspended,store.resumed,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[])))));
 
 CREATE POLICY created_open ON public.checkouts AS RESTRICTIVE FOR INSERT TO farthing_serve, farthing_console WITH CHECK ((status = 'OPEN'::text));
 

@@ -4,7 +4,7 @@
  */
 import { watchLive } from './live.ts'
 import { post, Refused } from './post.ts'
-import { offerWallets, signRefund } from './refund.ts'
+import { askWallet, offerWallets } from './wallets.ts'
 
 /** Sentences in the page's language. */
 const { unsupported = '', unused = '', known = '', failed = '' } = document.body.dataset
@@ -37,7 +37,7 @@ document.addEventListener('click', (event) => {
 document.addEventListener('click', (event) => {
   const button = (event.target as Element).closest<HTMLElement>('button[data-wallet]')
   const place = button?.closest<HTMLElement>('[data-sign]')
-  if (button && place) void attempt(place, () => signRefund(button))
+  if (button && place) void attempt(place, () => askWallet(button))
 })
 
 watchLive(offerWallets)
@@ -52,14 +52,14 @@ if (enrolment) {
 }
 
 /** One at a time, with the reason shown if it fails. */
-async function attempt<Place extends HTMLElement>(form: Place, handle: (form: Place) => Promise<void>) {
+async function attempt<Place extends HTMLElement>(form: Place, handle: (form: Place) => Promise<unknown>) {
   const buttons = [...form.querySelectorAll('button')]
   const alert =
     form.querySelector<HTMLElement>('[role="alert"]') ?? document.querySelector<HTMLElement>('#alert')
   if (alert) alert.hidden = true
   for (const button of buttons) button.disabled = true
   try {
-    await handle(form)
+    if ((await handle(form)) === 'stays') for (const button of buttons) button.disabled = false
   } catch (error) {
     for (const button of buttons) button.disabled = false
     if (!alert) throw error

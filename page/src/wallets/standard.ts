@@ -15,6 +15,12 @@ export type StandardWallet = {
         readonly chain: string
       }): Promise<readonly { readonly signedTransaction: Uint8Array }[]>
     }
+    readonly 'solana:signMessage'?: {
+      signMessage(input: {
+        readonly message: Uint8Array
+        readonly account: Account
+      }): Promise<readonly { readonly signature: Uint8Array }[]>
+    }
   }
 }
 
@@ -42,4 +48,15 @@ export function toBase64(bytes: Uint8Array): string {
 
 export function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+}
+
+const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+
+/** As Solana's tools write signatures. */
+export function toBase58(bytes: Uint8Array): string {
+  let value = bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n)
+  let text = ''
+  for (; value > 0n; value /= 58n) text = alphabet.charAt(Number.parseInt(`${value % 58n}`, 10)) + text
+  const zeros = bytes.findIndex((byte) => byte !== 0)
+  return '1'.repeat(zeros < 0 ? bytes.length : zeros) + text
 }

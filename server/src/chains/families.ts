@@ -1,6 +1,7 @@
 import { nodesOf } from '../config/settings.ts'
 import type { Context } from '../context.ts'
 import { type Family, type Mode, type Network, networks } from '../networks.ts'
+import type { AddressFault, ParsedAddress } from './address.ts'
 import { parseEvmAddress, showEvmAddress } from './evm/address.ts'
 import { batcher } from './evm/batcher.ts'
 import { openChain } from './evm/chain.ts'
@@ -30,15 +31,19 @@ const tokenAddresses = new Set([
 const contracts: readonly string[] = [batcher, multicall]
 
 /** The address in its family's canonical form, or the reason why it cannot be paid to. */
-export function parseWalletAddress(
-  family: Family,
-  text: string,
-): { readonly address: string } | { readonly refusal: string } {
+export function parseWalletAddress(family: Family, text: string): ParsedAddress {
   const parsed = family === 'EVM' ? parseEvmAddress(text) : parseSolanaAddress(text)
   if ('refusal' in parsed) return parsed
   if (tokenAddresses.has(parsed.address))
-    return { refusal: 'This is the address of a token, not of a wallet.' }
+    return { refusal: 'This is the address of a token, not of a wallet.', fault: 'token' }
   return parsed
+}
+
+export type { AddressFault }
+
+/** How people recognise an address of a family: what it begins with, and its number of characters. */
+export function addressFormOf(family: Family): { readonly prefix: string; readonly length: string } {
+  return family === 'EVM' ? { prefix: '0x', length: '42' } : { prefix: '', length: '32–44' }
 }
 
 /**

@@ -25,6 +25,7 @@ export const refusals = {
   change_over:
     'This change is no longer waiting: it was confirmed, refused, replaced or withdrawn, or was not confirmed in time. Look at the wallets again.',
   undo_over: 'This change cannot be undone: it is more than 24 hours old, or was already undone.',
+  wallet_changed: 'The wallet was changed meanwhile, so nothing was done. Look at the wallets again.',
   wallet_address:
     'This is not the address of a wallet that can be paid here. Copy all of it from your wallet.',
   drained: 'New stores cannot be opened here. Go back to where you found this page, and start again.',

@@ -87,11 +87,16 @@ const columns = `c.id, c.store_id as "storeId", c.family, c.kind, c.actor, c.ask
   ${named('previous_id')} as previous, ${named('next_id')} as next`
 
 /** Makes the change, or lets it wait for an owner. Replaces the waiting one. Returns whether it was made. */
-export async function askForChange(ctx: Context, tx: Transaction, by: Author, wish: Wish): Promise<boolean> {
+export async function askForChange(
+  ctx: Context,
+  tx: Transaction,
+  by: Author,
+  wish: Wish,
+  waits = needsOwner(by.store, by.actor),
+): Promise<boolean> {
   const { store, actor, now } = by
   await refuseTooMany(tx, store, actor)
   await endWaiting(ctx, tx, by, wish.family, wish.walletId)
-  const waits = needsOwner(store, actor)
   const change = { ...wish, id: newId('wch', ctx.config.cell, now), storeId: store.id, actor }
   await insertChange(tx, { ...change, waitsDays: waits ? waitsDays : null })
   if (!waits) await makeChange(tx, change, null, now)
@@ -206,7 +211,7 @@ async function insertChange(
   )
 }
 
-async function findCurrent(tx: Transaction, storeId: StoreId, family: Family): Promise<Named | null> {
+export async function findCurrent(tx: Transaction, storeId: StoreId, family: Family): Promise<Named | null> {
   const [row] = await tx.query<Named>(
     `select id, address from wallets
      where store_id = $1 and family = $2 and retired_at is null and registration > 0

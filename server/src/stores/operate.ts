@@ -134,7 +134,8 @@ export async function listOverviews(
 /** How many stores wait for an operator. */
 export async function countWaiting(db: Database): Promise<number> {
   const [row] = await db.query<{ count: number }>(
-    `select count(*)::integer as count from stores s where admission = 'waiting' and suspended_at is null`,
+    `select count(*)::integer as count from stores s
+     where s.admission <> 'approved' and ${standingOf} = 'waiting'`,
   )
   return row?.count ?? 0
 }

@@ -9,7 +9,7 @@ import { type Hold, keepHold } from '../directory/own.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import { isId, randomText, type StoreId, type WalletId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
-import { type Author, announceChange, askForChange } from './change.ts'
+import { type Author, announceChange, askForChange, needsOwner } from './change.ts'
 import { lockStore, walletColumns, writeUnowned } from './rows.ts'
 import { needsProof, type Store, type Wallet, walletToWire } from './store.ts'
 import { holdWallet } from './wallets.ts'
@@ -92,7 +92,9 @@ async function putToUse(
     const { retiredAt } = await prove(tx)
     if (retiredAt === null) {
       await writeUnowned(tx, id, false)
-      await askForChange(ctx, tx, by, { kind: 'use', family, walletId: id })
+      // A member proves without a touch, and a stolen cookie must not put a wallet to use.
+      const waits = needsOwner(by.store, by.actor) || by.actor.type === 'member'
+      await askForChange(ctx, tx, by, { kind: 'use', family, walletId: id }, waits)
     }
     const used = await announceChange(ctx, tx, by, 'wallet.updated', id)
     crashPoint(ctx, 'hold-before-commit')

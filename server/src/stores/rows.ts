@@ -10,9 +10,19 @@ type Reader = Database | Transaction
 export const readyOn = `array(select distinct t.network from token_accounts t
   where t.owner = w.address and t.ready_at is not null)`
 
-/** SQL: whether store `s` may create checkouts, and if not, why. */
+/** SQL: the newest wallet of each family of store `s`, which is the one in use unless it waits for its holder. */
+const newestWallets = `select distinct on (w.family) w.custodial_type from wallets w
+  where w.store_id = s.id and w.retired_at is null and (w.registration > 0 or w.unowned)
+  order by w.family, w.registration desc, w.id desc`
+
+/**
+ * SQL: whether store `s` may create checkouts, and if not, why. One that was to prove its wallet waits for an operator if
+ * all its wallets are custodial: nobody could prove those.
+ */
 export const standingOf = `case when s.suspended_at is not null then 'suspended'
-  when s.admission = 'unproven' and s.proven_at is not null then 'approved' else s.admission end`
+  when s.admission <> 'unproven' then s.admission when s.proven_at is not null then 'approved'
+  when (select bool_and(w.custodial_type = 'CUSTODIAL') from (${newestWallets}) w) then 'waiting'
+  else 'unproven' end`
 
 /** SQL: a Store from `s`. Unless its owners have chosen, a live store with an owner needs one to change its wallets. */
 export const storeColumns = `s.id, s.mode, s.name, s.logo_url as "logoUrl", s.accent_color as "accentColor",
@@ -109,6 +119,28 @@ export async function listWallets(
   )
 }
 
+/** A family's wallets that are not retired: the one in use first, then the one that would follow it. */
+export async function listActive(db: Reader, storeId: StoreId, family: Family): Promise<Wallet[]> {
+  return await db.query<Wallet>(
+    `select ${walletColumns} from wallets w
+     where w.store_id = $1 and w.family = $2 and w.retired_at is null and w.registration > 0
+     order by w.registration desc limit 2`,
+    [storeId, family],
+  )
+}
+
+/** The newest registration of each address that was in use and is not now, newest first. */
+export async function listFormer(db: Database, storeId: StoreId, limit: number): Promise<Wallet[]> {
+  return await db.query<Wallet>(
+    `select * from (
+       select distinct on (w.family, w.address) ${walletColumns} from wallets w
+       where w.store_id = $1 and w.registration > 0
+       order by w.family, w.address, w.retired_at desc nulls first, w.registration desc
+     ) w where not w."isCurrent" order by w.id desc limit $2`,
+    [storeId, limit],
+  )
+}
+
 /** The wallet of each family that new checkouts are paid to. */
 export async function listCurrent(db: Database, storeId: StoreId): Promise<Wallet[]> {
   return await db.query<Wallet>(
@@ -135,6 +167,8 @@ export async function holdStore(tx: Transaction, storeId: StoreId): Promise<numb
 export type StepsDone = {
   /** The address that new checkouts pay to, in the first family that has one. */
   readonly wallet: string | null
+  /** Every wallet in use is proven, or said to be custodial. */
+  readonly proof: boolean
   readonly payment: boolean
   readonly key: boolean
   readonly webhook: boolean
@@ -147,6 +181,10 @@ export async function readStepsDone(db: Database, storeId: StoreId): Promise<Ste
   const [row] = await db.query<StepsDone>(
     `select (select w.address from wallets w where w.store_id = $1 and w.retired_at is null and w.registration > 0
         order by w.family, w.registration desc limit 1) as wallet,
+       (select coalesce(bool_and(w.proven_at is not null or w.custodial_type = 'CUSTODIAL'), false) from (
+         select distinct on (w.family) w.proven_at, w.custodial_type from wallets w
+         where w.store_id = $1 and w.retired_at is null and w.registration > 0
+         order by w.family, w.registration desc) w) as proof,
        exists (select 1 from checkouts c where c.store_id = $1 and c.status = 'COMPLETED') as payment,
        exists (select 1 from api_keys k where k.store_id = $1 and k.last_used_at is not null) as key,
        exists (select 1 from webhook_endpoints e cross join lateral (
@@ -154,5 +192,5 @@ export async function readStepsDone(db: Database, storeId: StoreId): Promise<Ste
        ) d where e.store_id = $1 and d.state = 'delivered') as webhook`,
     [storeId],
   )
-  return row ?? { wallet: null, payment: false, key: false, webhook: false }
+  return row ?? { wallet: null, proof: false, payment: false, key: false, webhook: false }
 }

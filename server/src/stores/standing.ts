@@ -11,7 +11,8 @@ import { type Store, storeToEvent } from './store.ts'
  * Whether a store may create checkouts. This file decides it, and `requireStanding` is the only place that asks.
  *
  *   waiting  --approve--> approved     a stranger signed up for the store, and an operator has to approve it
- *   unproven --approve--> approved     the same, but proving a wallet also approves it (prove.ts)
+ *   unproven --approve--> approved     the same, but proving a wallet also approves it (prove.ts). While all its wallets
+ *                                      are custodial, so that it can prove none, its standing is waiting (rows.ts)
  *   any of these --suspend--> suspended --resume--> its state before
  *
  * A store that waits or is suspended can't create checkouts, and loses nothing else: its existing ones can be paid,

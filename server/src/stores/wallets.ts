@@ -31,18 +31,10 @@ export async function registerWallet(
   ctx: Context,
   storeId: StoreId,
   actor: Actor,
-  { family, walletAddress, custodialType }: RegisterWallet & { readonly family: Family },
+  wanted: WantedWallet,
   now: Date,
 ): Promise<WireWallet> {
-  const parsed = parseWalletAddress(family, walletAddress)
-  if ('refusal' in parsed)
-    throw invalid({ pointer: '/walletAddress', code: 'address', detail: parsed.refusal })
-  const { address } = parsed
-  const accounts = await findTokenAccounts(ctx, family, address)
-  const store = ctx.directory ? await rows.readStore(ctx.db, storeId) : null
-  const basis = actor.type === 'operator' ? 'operator' : null
-  const hold = store ? await holdWallet(ctx, store.mode, family, address, basis) : null
-  const found = { family, address, custodialType, accounts, hold }
+  const found = await lookUpWallet(ctx, storeId, wanted, actor.type === 'operator' ? 'operator' : null)
   const wallet = await ctx.db.transaction(async (tx) => {
     const registered = await registerWalletIn(ctx, tx, { storeId, actor, now }, found)
     crashPoint(ctx, 'hold-before-commit')
@@ -50,6 +42,25 @@ export async function registerWallet(
   })
   crashPoint(ctx, 'hold-after-commit')
   return wallet
+}
+
+export type WantedWallet = RegisterWallet & { readonly family: Family }
+
+/** What the chain and the directory know about a wallet, read before anything is locked. */
+export async function lookUpWallet(
+  ctx: Context,
+  storeId: StoreId,
+  { family, walletAddress, custodialType }: WantedWallet,
+  basis: Basis | null,
+): Promise<FoundWallet> {
+  const parsed = parseWalletAddress(family, walletAddress)
+  if ('refusal' in parsed)
+    throw invalid({ pointer: '/walletAddress', code: 'address', detail: parsed.refusal })
+  const { address } = parsed
+  const accounts = await findTokenAccounts(ctx, family, address)
+  const store = ctx.directory ? await rows.readStore(ctx.db, storeId) : null
+  const hold = store ? await holdWallet(ctx, store.mode, family, address, basis) : null
+  return { family, address, custodialType, accounts, hold }
 }
 
 /** This cell's hold on a wallet; "free" if no cell owns it: owning it then takes a proof or an operator. */
@@ -168,20 +179,30 @@ export async function retireWallet(
   if (!isId('wal', walletId)) throw new Problem('not_found', 'No such wallet.')
   return await ctx.db.transaction(async (tx) => {
     const store = await rows.lockStore(tx, storeId)
-    const by = { store, actor, now }
     const wallet = await rows.readWallet(tx, storeId, walletId)
     if (!wallet) throw new Problem('not_found', 'No such wallet.')
-    const { id, family } = wallet
-    if (wallet.retiredAt !== null) return walletToWire(ctx, store.mode, wallet)
-    if (!wallet.isCurrent) {
-      if (wallet.isWaiting) await endWaiting(ctx, tx, by, family, id)
-      await rows.retireWallet(tx, id, now)
-      return await announceChange(ctx, tx, by, 'wallet.retired', id)
-    }
-    if (wallet.isWaiting && needsOwner(store, actor)) return walletToWire(ctx, store.mode, wallet)
-    const isMade = await askForChange(ctx, tx, by, { kind: 'retire', family, walletId: id })
-    return await announceChange(ctx, tx, by, isMade ? 'wallet.retired' : 'wallet.updated', id)
+    return await retireWalletIn(ctx, tx, { store, actor, now }, wallet)
   })
+}
+
+/** The same in the caller's transaction, which has locked the store. */
+export async function retireWalletIn(
+  ctx: Context,
+  tx: Transaction,
+  by: Author,
+  wallet: Wallet,
+): Promise<WireWallet> {
+  const { store, actor, now } = by
+  const { id, family } = wallet
+  if (wallet.retiredAt !== null) return walletToWire(ctx, store.mode, wallet)
+  if (!wallet.isCurrent) {
+    if (wallet.isWaiting) await endWaiting(ctx, tx, by, family, id)
+    await rows.retireWallet(tx, id, now)
+    return await announceChange(ctx, tx, by, 'wallet.retired', id)
+  }
+  if (wallet.isWaiting && needsOwner(store, actor)) return walletToWire(ctx, store.mode, wallet)
+  const isMade = await askForChange(ctx, tx, by, { kind: 'retire', family, walletId: id })
+  return await announceChange(ctx, tx, by, isMade ? 'wallet.retired' : 'wallet.updated', id)
 }
 
 async function readWire(

@@ -232,7 +232,7 @@ test('serve and the console write only the event types that are theirs; work wri
         role === 'work' ||
         (role === 'serve'
           ? ofServe.test(type)
-          : /^(member\..*|checkout\.(created|canceled)|refund\.(requested|address_updated|canceled)|link\.(created|updated|closed)|store\.(updated|approved|suspended|resumed)|wallet\.(confirmed|refused|undone|registered|retired)|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/.test(
+          : /^(member\..*|checkout\.(created|canceled)|refund\.(requested|address_updated|canceled)|link\.(created|updated|closed)|store\.(updated|approved|suspended|resumed)|wallet\.(confirmed|refused|undone|registered|updated|retired)|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/.test(
               type,
             ))
       assert.equal(isAllowed, expected, `${role} ${type}`)

@@ -162,6 +162,7 @@ const statuses: Readonly<Record<Reason, number>> = {
   members_max: 409,
   change_over: 409,
   undo_over: 409,
+  wallet_changed: 409,
   wallet_address: 422,
   drained: 409,
   sign_ups_max: 429,

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import type { NewInvitation } from '../../members/invite.ts'
 import { networks } from '../../networks.ts'
-import { fill, type Html, html } from '../page/html.ts'
+import { fill, type Html, html, lines } from '../page/html.ts'
 import { showMinute, showShort } from './formats.ts'
 import type { Page } from './screen.ts'
 import type { Texts } from './texts/choose.ts'
@@ -140,7 +140,7 @@ export function renderStep(
 /** The whole record as JSON. */
 export function renderRaw(title: string, value: unknown, id = 'raw'): Html {
   return html`<details id="${id}"><summary>${title}</summary>
-<pre tabindex="0"><code>${JSON.stringify(value, null, 2)}</code></pre></details>`
+<pre tabindex="0"><code>${lines(JSON.stringify(value, null, 2))}</code></pre></details>`
 }
 
 /** A transaction, as a link to the network's explorer if it has one. */
@@ -180,12 +180,13 @@ function renderSame(texts: Texts, title: 'api' | 'command', line: string, name: 
   )}</details>`
 }
 
-/** A line for a terminal, with a button that copies it. */
+/** A line for a terminal, or a text of several lines, with a button that copies it. */
 export function renderCopied({ frame: { copy, copied } }: Texts, line: string): Html {
-  const button = html`<button type="button" class="quiet tiny" data-copy="${line}" data-done="${copied}">${
+  const text = lines(line)
+  const button = html`<button type="button" class="quiet tiny" data-copy="${text}" data-done="${copied}">${
     copy
   }</button>`
-  return html`<div class="copy"><pre tabindex="0"><code>${line}</code></pre>${button}</div>`
+  return html`<div class="copy"><pre tabindex="0"><code>${text}</code></pre>${button}</div>`
 }
 
 /** For a POSIX shell. */

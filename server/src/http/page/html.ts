@@ -21,6 +21,11 @@ export function fill(text: string, parts: Readonly<Record<string, Html | string>
   return { html: pieces.map((piece, i) => render(i % 2 === 0 ? piece : (parts[piece] ?? null))).join('') }
 }
 
+/** A text of several lines, which stay: in a `pre`, or in an attribute to be copied from. */
+export function lines(text: string): Html {
+  return { html: text.split('\n').map(render).join('\n') }
+}
+
 /** Removes control and bidi characters and replaces lone surrogates, so that what is shown is what was written. */
 export function plain(text: string): string {
   return text.toWellFormed().replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu, '')

@@ -32,7 +32,7 @@ test('an empty Home leads to the wallet, then to the first checkout, and shows i
   const { store, token } = await openInvitedStore(console, { mode: 'test', evmWallet: null })
   const { browser } = await enrolWith(console, token)
   const read = async () => (await browser.get(`/stores/${store.id}`)).body
-  assert.match(await read(), new RegExp(`href="/stores/${store.id}/wallets">Add a wallet`))
+  assert.match(await read(), new RegExp(`href="/stores/${store.id}/wallets/new">Add a wallet`))
   await registerWallet(store, wallet)
   const ready = texts(await read())
   assert.match(ready, /Nothing has been paid yet/)

@@ -18,6 +18,8 @@ const ids: Readonly<Record<string, string>> = {
   refundId: await first('select id from refunds'),
   endpointId: await first('select id from webhook_endpoints'),
   keyId: await first('select id from api_keys'),
+  walletId: await first('select id from wallets'),
+  changeId: await first('select id from wallet_changes'),
 }
 
 const values = [
@@ -72,6 +74,12 @@ const names = [
   ],
   ...[
     'changeId',
+    'walletId',
+    'signature',
+    'custodialType',
+    'family',
+    'paidNow',
+    'paidNext',
     'name',
     'email',
     'walletChanges',

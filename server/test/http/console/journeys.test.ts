@@ -1,7 +1,6 @@
 /** What people come to the console for, in a real browser and by the keyboard alone. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Page } from 'playwright-core'
 import { en as english } from '../../../src/http/console/texts/en.ts'
 import { setOperator } from '../../../src/members/operators.ts'
 import { listStoreMembers } from '../../../src/members/rows.ts'
@@ -10,30 +9,7 @@ import { openBrowser } from '../page/support/browser.ts'
 import { inviteBy } from './support/console.ts'
 import { openDevice } from './support/device.ts'
 import { openFurnished } from './support/furnished.ts'
-
-const tabsMax = 150
-
-/** Presses Tab until an element that matches has the focus. */
-async function reach(page: Page, selector: string, text = ''): Promise<void> {
-  for (let i = 0; i < tabsMax; i++) {
-    await page.keyboard.press('Tab')
-    const isThere = await page.evaluate(
-      `document.activeElement.matches(${JSON.stringify(selector)}) && document.activeElement.textContent.includes(${JSON.stringify(text)})`,
-    )
-    if (isThere) return
-  }
-  assert.fail(`Tab does not reach ${selector} ${text} at ${page.url()}`)
-}
-
-async function press(page: Page, selector: string, text = ''): Promise<void> {
-  await reach(page, selector, text)
-  await page.keyboard.press('Enter')
-}
-
-async function type(page: Page, selector: string, text: string): Promise<void> {
-  await reach(page, selector)
-  await page.keyboard.type(text)
-}
+import { pressByKeyboard as press, reach, fillByKeyboard as type } from './support/keyboard.ts'
 
 test('journeys by keyboard', async (t) => {
   const furnished = await openFurnished()

@@ -90,7 +90,6 @@ test('a stranger gets a test store that works and a live one that waits, owns bo
   const browser = await openStranger()
   assert((await browser.get('/sign-in')).body.includes('href="/sign-up"'))
   const done = await signUp(browser)
-  assert.deepEqual(done.json(), { to: '/' })
   const home = await browser.get('/account')
   assert.equal(home.statusCode, 200)
   assert(home.body.includes('Sam’s shop'))
@@ -103,6 +102,9 @@ test('a stranger gets a test store that works and a live one that waits, owns bo
     ],
   )
   const [live = assert.fail(), tried = assert.fail()] = owned
+  assert.deepEqual(done.json(), { to: `/stores/${live.id}/start` })
+  const start = (await browser.get(`/stores/${live.id}/start`)).body
+  assert(!start.includes('/wallets/seen'), 'their own wallet is no news to them')
   assert.equal((await (await callAs(tried.id))('POST', '/api/v1/checkouts', order)).statusCode, 201)
   const refused = await (await callAs(live.id))('POST', '/api/v1/checkouts', order)
   assert.equal(refused.json().code, 'store_inactive')

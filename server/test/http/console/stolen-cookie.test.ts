@@ -22,6 +22,8 @@ const free = [
   ...['/checkouts/:checkoutId/cancel', '/inbox/accept', '/inbox/dismiss', '/new', '/start/skip', '/branding'],
   ...['/payments/:paymentId/refund', '/refunds/:refundId/cancel', '/refunds/:refundId/prepare'],
   ...['/refunds/:refundId/signature', '/refunds/:refundId/transaction', '/refunds/:refundId/address-request'],
+  // A proof needs the wallet's own signature.
+  ...['/wallets/new', '/challenge', '/prove', '/message', '/signature'],
   ...['/developers/deliveries/resend', '/developers/endpoints/resend', '/developers/endpoints/test'],
 ]
 
@@ -49,7 +51,12 @@ test('a stolen cookie of an owner looks around, refuses and withdraws, and chang
   const { id: endpointId } = (
     await store.call('POST', '/api/v1/webhook-endpoints', { url: 'https://shop.example/' })
   ).json()
+  const [{ id: walletId } = assert.fail()] = await db.query<{ id: string }>(
+    'select id from wallets where store_id = $1 and address = $2',
+    [store.id, b],
+  )
   const fields = {
+    ...{ walletId, family: 'EVM', custodialType: 'NON_CUSTODIAL', paidNow: b, paidNext: '' },
     ...{
       preset: 'full',
       label: 'Eve',

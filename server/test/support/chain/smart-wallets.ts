@@ -14,6 +14,7 @@ import {
   encodeFunctionData,
   getCreate2Address,
   type Hex,
+  hashMessage,
   hashTypedData,
   http,
   pad,
@@ -32,6 +33,8 @@ import { faucet } from './faucet.ts'
 export type SmartWallet = {
   readonly address: Address
   readonly signTyped: SignTyped
+  /** With `personal_sign`. */
+  readonly signText: (text: string) => Promise<Hex>
   /** The call that puts it on the chain. */
   readonly creation: Wrapper
 }
@@ -87,7 +90,7 @@ export async function foreseeSafe(
   })
   const { data = '0x' } = await chain.client.call({ account: faucet, to: factory, data: calldata })
   const address = decodeFunctionResult({ abi: safeAbi, functionName: 'createProxyWithNonce', data })
-  const signTyped: SignTyped = async (typed) => {
+  const signHash = async (hash: Hex): Promise<Hex> => {
     const signers = owners.slice(0, threshold).map(({ key }) => privateKeyToAccount(key))
     // A Safe reads its owners' signatures in the order of their addresses.
     const sorted = signers.sort((a, b) => (a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1))
@@ -96,12 +99,17 @@ export async function foreseeSafe(
         domain: { chainId: chain.domain.chainId, verifyingContract: address },
         types: { SafeMessage: [{ name: 'message', type: 'bytes' }] },
         primaryType: 'SafeMessage',
-        message: { message: hashTypedData(typed) },
+        message: { message: hash },
       }),
     )
     return concat(await Promise.all(signatures))
   }
-  return { address, signTyped, creation: { factory, calldata } }
+  return {
+    address,
+    signTyped: (typed) => signHash(hashTypedData(typed)),
+    signText: (text) => signHash(hashMessage(text)),
+    creation: { factory, calldata },
+  }
 }
 
 /** Puts a wallet on the chain, as its first transaction does. */
@@ -140,7 +148,12 @@ export async function foreseePasskeyWallet(
     version: '1.1',
     address,
   })
-  return { address, signTyped: (typed) => account.signTypedData(typed), creation }
+  return {
+    address,
+    signTyped: (typed) => account.signTypedData(typed),
+    signText: (message) => account.signMessage({ message }),
+    creation,
+  }
 }
 
 /** A passkey whose authenticator is this process. */

@@ -11,6 +11,7 @@ import { countForStore } from '../../../refunds/read.ts'
 import { sumReturned } from '../../../refunds/rows.ts'
 import { listChanges } from '../../../stores/change.ts'
 import { listCurrent, readStore } from '../../../stores/rows.ts'
+import { networksFor, type Wallet, walletFor } from '../../../stores/store.ts'
 import type { StoreRoutes } from '../screen.ts'
 import { type Home, type Latest, renderHome, undecidedMax } from './view.ts'
 
@@ -21,7 +22,11 @@ export function mountHome({ get }: StoreRoutes): void {
   get('', 'payments:read', async (screen) => {
     const { may, storeId } = screen
     const period = periods.find((each) => each === screen.asked('period')) ?? 'month'
-    const shows = { endpoints: may('developers:read'), refunds: may('refunds:write') }
+    const shows = {
+      endpoints: may('developers:read'),
+      refunds: may('refunds:write'),
+      wallets: may('wallets:write'),
+    }
     const home = await readHome(screen.ctx, storeId, period, shows)
     return screen.send({
       title: screen.texts.home.title,
@@ -40,14 +45,17 @@ export async function readHome(
   outer: Context,
   storeId: StoreId,
   period: Period,
-  sees: { readonly endpoints: boolean; readonly refunds: boolean },
+  sees: { readonly endpoints: boolean; readonly refunds: boolean; readonly wallets: boolean },
 ): Promise<Home> {
   return await outer.db.transaction(async (tx) => {
     const ctx: Context = { ...outer, db: { ...outer.db, query: (text, values) => tx.query(text, values) } }
     const now = ctx.now()
     const store = await readStore(ctx.db, storeId)
     if (!store) throw new Refusal('not_found')
+    const wallets = await listCurrent(ctx.db, storeId)
+    const networks = networksFor(ctx, store.mode)
     return {
+      store,
       takings: await readTakings(ctx, store, period, now),
       period,
       reportCurrency: store.reportCurrency,
@@ -56,10 +64,17 @@ export async function readHome(
       refunds: sees.refunds ? await countForStore(ctx.db, storeId) : 0,
       troubled: sees.endpoints ? await listTroubled(ctx.db, storeId) : [],
       hasWaitingWallet: (await listChanges(ctx.db, storeId)).some(({ madeAt }) => madeAt === null),
-      hasWallet: (await listCurrent(ctx.db, storeId)).length > 0,
+      hasWallet: wallets.length > 0,
+      isPayable: networks.some((network) => walletFor(network, wallets)),
+      unproven: sees.wallets ? wallets.filter(isUnproven) : [],
       now,
     }
   })
+}
+
+/** Its owner has neither proven it nor said that it cannot sign. */
+function isUnproven({ provenAt, custodialType }: Wallet): boolean {
+  return provenAt === null && custodialType === 'NON_CUSTODIAL'
 }
 
 async function readLatest(ctx: Context, storeId: StoreId): Promise<Latest[]> {

@@ -6,6 +6,7 @@ import { type Period, periods, type Sum, type Takings } from '../../../checkouts
 import type { Troubled } from '../../../events/webhooks/endpoints.ts'
 import { unitsToText } from '../../../money.ts'
 import type { StorePayment } from '../../../payments/credits/store-payments.ts'
+import type { Store, Wallet } from '../../../stores/store.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import {
   type Locale,
@@ -13,16 +14,19 @@ import {
   showDuration,
   showMoney,
   showRounded,
+  showShort,
   showTime,
   showUnits,
 } from '../formats.ts'
 import { renderApiLine, renderChip, renderHead, type Tone } from '../parts.ts'
 import type { Screen } from '../screen.ts'
+import { renderStanding } from '../standing.ts'
 import type { Texts } from '../texts/choose.ts'
 import { renderChart, toNumber } from './chart.ts'
 
 /** What the store took, what waits for a member, and what happened last. */
 export type Home = {
+  readonly store: Store
   readonly takings: Takings
   readonly period: Period
   readonly reportCurrency: string
@@ -33,6 +37,10 @@ export type Home = {
   readonly troubled: readonly Troubled[]
   readonly hasWaitingWallet: boolean
   readonly hasWallet: boolean
+  /** New checkouts can be paid on one network at least. */
+  readonly isPayable: boolean
+  /** Wallets in use that the member can prove. */
+  readonly unproven: readonly Wallet[]
   readonly now: Date
 }
 
@@ -71,17 +79,18 @@ export function renderHome(screen: Screen, home: Home): Html {
   const writer: Writer = { texts, locale, money, days: (from, to) => showDays(locale, from, to) }
   const { takings, latest } = home
   const isEmpty = latest.length === 0 && takings.sum.made === 0 && takings.before.sum.made === 0
-  if (isEmpty) return renderEmpty(screen, home)
+  if (isEmpty) return renderEmpty(screen, home, writer)
   const tabs = periods.map(
     (each) =>
       html`<a href="?period=${each}"${each === home.period && html` aria-current="true"`}>${texts.periods[each]}</a>`,
   )
-  return html`<div class="head"><div><h1 class="label">${texts.taken[home.period]}</h1>
+  return html`${renderStanding(screen, home.store)}
+<div class="head"><div><h1 class="label">${texts.taken[home.period]}</h1>
 <p class="price">${money(takings.sum.amount)}</p>
 <p>${renderComparison(home, writer)}</p>${renderCaveats(home, writer)}</div>
 <nav class="tabs" aria-label="${texts.period}">${tabs}</nav></div>
 <section class="pane" aria-label="${texts.figures}">${renderFigures(home, writer)}</section>
-<div class="split">${renderNeeds(home, writer, base)}<section class="pane">${renderDays(home, writer)}</section></div>
+<div class="split">${renderNeeds(screen, home, writer)}<section class="pane">${renderDays(home, writer)}</section></div>
 <div class="split"><section class="pane">${renderLatest(home, writer, base)}</section>${renderEnded(
     takings.sum,
     writer,
@@ -89,7 +98,7 @@ export function renderHome(screen: Screen, home: Home): Html {
 ${renderApiLine(screen, { path: '/payments?limit=6' })}`
 }
 
-function renderEmpty(screen: Screen, home: Home): Html {
+function renderEmpty(screen: Screen, home: Home, writer: Writer): Html {
   const { base } = screen
   const texts = screen.texts.home
   const mayMake = screen.may('checkouts:write')
@@ -98,9 +107,19 @@ function renderEmpty(screen: Screen, home: Home): Html {
     ? html`<p>${texts.emptyReady}</p>${
         mayMake && html`<p><a class="button" href="${base}/new">${texts.emptyNew}</a></p>`
       }<p>${texts.emptyShop}</p>${renderApiLine(screen, { method: 'POST', path: '/checkouts', body: example })}`
-    : html`<p>${texts.emptyNoWallet}</p><p><a class="button" href="${base}/wallets">${texts.emptyWallet}</a></p>`
-  return html`${renderHead(texts.title)}
-<section class="pane"><div class="empty"><h2>${texts.empty}</h2>${next}</div></section>`
+    : html`<p>${texts.emptyNoWallet}</p>
+<p><a class="button" href="${base}${addPath(screen)}">${texts.emptyWallet}</a></p>`
+  const isOpen = home.store.standing === 'approved' || !home.hasWallet
+  return html`${renderHead(texts.title)}${renderStanding(screen, home.store)}
+<div class="split">${renderNeeds(screen, home, writer)}
+<section class="pane"><div class="empty"><h2>${texts.empty}</h2>${
+    isOpen ? next : html`<p>${texts.emptyClosed}</p>`
+  }</div></section></div>`
+}
+
+/** Where a wallet is added; members who may not do it see there who may. */
+function addPath({ may }: Screen): string {
+  return may('wallets:write') ? '/wallets/new' : '/wallets'
 }
 
 /** "12% more than 1–16 October until this time, which brought $34,180.00". */
@@ -225,11 +244,16 @@ function renderNumbers({ days }: Takings, { texts, money, days: showSpan }: Writ
 }
 
 /** What waits for a member, the most urgent first: no wallet, where money goes, money, programs. */
-function renderNeeds(home: Home, writer: Writer, base: string): Html {
+function renderNeeds(screen: Screen, home: Home, writer: Writer): Html {
   const { texts } = writer
-  const at = (path: string) => `${base}${path}`
+  const at = (path: string) => `${screen.base}${path}`
   const needs = [
-    !home.hasWallet && item(at('/wallets'), texts.noWallet, texts.noWalletAbout),
+    !home.hasWallet && item(at(addPath(screen)), texts.noWallet, texts.noWalletAbout),
+    home.hasWallet && !home.isPayable && item(at('/wallets'), texts.unpayable, texts.unpayableAbout),
+    ...home.unproven.map(({ id, address }) => {
+      const about = fill(texts.unprovenAbout, { address: showShort(address) })
+      return item(at(`/wallets/${id}`), texts.unproven, about)
+    }),
     home.hasWaitingWallet && item(at('/wallets'), texts.walletWaits, texts.walletWaitsAbout),
     home.undecided.length > 0 && renderUndecided(home, writer, at('/inbox')),
     home.refunds > 0 &&

@@ -13,6 +13,7 @@ import { html } from '../../page/html.ts'
 import { currencyDecimals, isAmbiguous, withPoint } from '../fields.ts'
 import { renderApiLine } from '../parts.ts'
 import type { Screen, StoreRoutes } from '../screen.ts'
+import { renderStanding } from '../standing.ts'
 import { hasText, type Texts } from '../texts/choose.ts'
 import { type Entered, type EntryFault, renderForm, renderMade, renderNoWallet } from './view.ts'
 
@@ -103,7 +104,12 @@ async function sendForm(
   fault: EntryFault | null,
 ): Promise<FastifyReply> {
   const { ctx, storeId, store, now } = screen
-  const [wallets, currencies] = await Promise.all([listCurrent(ctx.db, storeId), listCurrencies(ctx, now)])
+  const [own, wallets, currencies] = await Promise.all([
+    readStore(ctx.db, storeId),
+    listCurrent(ctx.db, storeId),
+    listCurrencies(ctx, now),
+  ])
+  if (!own) throw new Refusal('not_found')
   const isPayable = networksFor(ctx, store.mode).some((network) => walletFor(network, wallets))
   const page = { screen: 'payments', title: screen.texts.newPayment.title } as const
   if (!isPayable) return screen.send({ ...page, main: renderNoWallet(screen) })
@@ -116,6 +122,6 @@ async function sendForm(
   return screen.send({
     ...page,
     ...(fault && { status: 422 }),
-    main: html`${renderForm(screen, values, currencies, fault)}${line}`,
+    main: html`${renderStanding(screen, own)}${renderForm(screen, values, currencies, fault)}${line}`,
   })
 }

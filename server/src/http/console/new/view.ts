@@ -25,7 +25,7 @@ export function renderNoWallet(screen: Screen): Html {
   return html`${renderHead(texts.title)}
 <section class="pane empty"><h2>${texts.noWallet}</h2><p class="soft">${texts.noWalletAbout}</p>${
     screen.may('wallets:write')
-      ? html`<p><a class="button" href="${base}/wallets">${texts.toWallets}</a></p>`
+      ? html`<p><a class="button" href="${base}/wallets/new">${texts.toWallets}</a></p>`
       : html`<p>${texts.askOwner}</p>`
   }</section>`
 }

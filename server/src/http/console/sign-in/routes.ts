@@ -4,7 +4,13 @@ import { enrol, joinStore, openEnrolment } from '../../../members/enrol.ts'
 import { type Identities, removeIdentity } from '../../../members/identities.ts'
 import { endSession } from '../../../members/session.ts'
 import { openSignIn, signIn } from '../../../members/sign-in.ts'
-import { type Applicant, openStoreSignUp, signUpForStore, takesSignUps } from '../../../stores/sign-up.ts'
+import {
+  type Applicant,
+  openStoreSignUp,
+  signUpFamilies,
+  signUpForStore,
+  takesSignUps,
+} from '../../../stores/sign-up.ts'
 import { networksFor } from '../../../stores/store.ts'
 import { addressBlock } from '../../limits.ts'
 import { fieldsOf, readName, textOf } from '../fields.ts'
@@ -91,7 +97,7 @@ function mountSignUp(scope: FastifyInstance, ctx: Context): void {
     return page.send({
       title: page.texts.signUp.title,
       isAlone: true,
-      main: renderSignUp(page, { hasTest: has('test'), live }),
+      main: renderSignUp(page, { hasTest: has('test'), live, families: signUpFamilies(ctx) }),
     })
   })
 
@@ -110,9 +116,9 @@ function mountSignUp(scope: FastifyInstance, ctx: Context): void {
       answer: fields.answer,
       passkeyName: describeBrowser(browser.userAgent, textsOf(request)),
     }
-    const token = await signUpForStore(ctx, browser, signing, ctx.now())
+    const { token, storeId } = await signUpForStore(ctx, browser, signing, ctx.now())
     startSession(ctx, reply, token)
-    return { to: '/' }
+    return { to: `/stores/${storeId}/start` }
   })
 }
 

@@ -1,6 +1,8 @@
+import type { Family } from '../../../networks.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { renderField } from '../parts.ts'
 import type { Page } from '../screen.ts'
+import { renderAsking } from '../wallets/parts.ts'
 
 type SignIn = {
   /** Of the identity provider; null without one. */
@@ -50,9 +52,13 @@ type SignUp = {
   readonly hasTest: boolean
   /** What happens to a live store; null if there are none here. */
   readonly live: 'open' | 'approval' | null
+  readonly families: readonly Family[]
 }
 
-export function renderSignUp({ texts: { signUp: texts } }: Page, { hasTest, live }: SignUp): Html {
+export function renderSignUp({ texts: all }: Page, { hasTest, live, families }: SignUp): Html {
+  const { signUp: texts, wallets } = all
+  const { take, unnamed, troubles, asking, none } = wallets.enter
+  const values = { into: 'walletAddress', label: take, unnamed, ...troubles }
   const text = { required: true, maxlength: 100 }
   const address = { ...text, autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', dir: 'ltr' }
   return html`<h1>${texts.heading}</h1>
@@ -62,6 +68,7 @@ ${renderField(texts.storeName, 'storeName', { ...text, autocomplete: 'organizati
 ${renderField(texts.name, 'name', { ...text, autocomplete: 'name' })}
 ${renderField(texts.wallet, 'walletAddress', { ...address, 'aria-describedby': 'wallet-hint' })}
 <p class="soft" id="wallet-hint">${texts.walletHint}</p>
+${renderAsking('address', families, values, { asking, none })}
 <p class="soft">${texts.noPassword}</p>
 <div><button>${texts.button}</button></div>
 </form>

@@ -1,6 +1,6 @@
 import type { Context } from '../../../context.ts'
 import { Refusal } from '../../../members/refusal.ts'
-import { readStepsDone } from '../../../stores/rows.ts'
+import { readStepsDone, readStore } from '../../../stores/rows.ts'
 import { networksFor, walletSegment } from '../../../stores/store.ts'
 import { html } from '../../page/html.ts'
 import { renderApiLine } from '../parts.ts'
@@ -15,7 +15,9 @@ const right = 'wallets:read'
 export function mountStart({ get, post }: StoreRoutes, ctx: Context): void {
   get(path, right, async (screen) => {
     const { storeId, store } = screen
-    const done = await readStepsDone(screen.ctx.db, storeId)
+    const { db } = screen.ctx
+    const [own, done] = await Promise.all([readStore(db, storeId), readStepsDone(db, storeId)])
+    if (!own) throw new Refusal('not_found')
     const segment = walletSegment(networksFor(ctx, store.mode))
     const line = {
       method: 'POST',
@@ -26,7 +28,7 @@ export function mountStart({ get, post }: StoreRoutes, ctx: Context): void {
       screen: 'start',
       title: screen.texts.start.title,
       isLive: true,
-      main: html`${renderStart(screen, done, skippedBy(screen.request))}${renderApiLine(screen, line)}`,
+      main: html`${renderStart(screen, own, done, skippedBy(screen.request))}${renderApiLine(screen, line)}`,
     })
   })
 

@@ -10,7 +10,7 @@ import { forStore, sessionOf } from '../visitor.ts'
  * The first steps of a store. A step is done by facts of the store. Skipped steps belong to a member in this browser: a
  * cookie for the store's paths names the member and the steps, or `all` once nothing is left.
  */
-export const steps = ['wallet', 'payment', 'key', 'webhook'] as const
+export const steps = ['wallet', 'proof', 'payment', 'key', 'webhook'] as const
 export type StartStep = (typeof steps)[number]
 export const all = 'all'
 

@@ -1,21 +1,28 @@
 import type { StepsDone } from '../../../stores/rows.ts'
+import type { Store } from '../../../stores/store.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { showFours } from '../formats.ts'
 import { screensOf } from '../frame/screens.ts'
 import { renderChip, renderHidden } from '../parts.ts'
 import type { Screen } from '../screen.ts'
+import { renderStanding } from '../standing.ts'
 import { all, isDone, type StartStep, steps } from './steps.ts'
 
-export function renderStart(screen: Screen, done: StepsDone, skipped: readonly string[]): Html {
+export function renderStart(screen: Screen, store: Store, done: StepsDone, skipped: readonly string[]): Html {
   const texts = screen.texts.start
   const isTest = screen.store.mode === 'test'
   const left = steps.filter((step) => !isDone(done, step) && !skipped.includes(step))
   const doneCount = steps.filter((step) => isDone(done, step)).length
   const count = fill(texts.count, { done: `${doneCount}`, all: `${steps.length}` })
-  const line = steps.map((step) => renderOne(screen, step, done, stateOf(step, done, left, skipped)))
+  const line = steps.map((step) => {
+    const opens =
+      step === 'proof' && store.standing === 'unproven' ? screen.texts.standing.text.unproven : null
+    return renderOne(screen, step, done, stateOf(step, done, left, skipped), opens)
+  })
   const about = left.length === 0 ? texts.finished : texts.about
   return html`<div class="head"><div><h1>${texts.title}</h1><p class="soft">${about}</p></div>
 <p><strong>${count}</strong></p></div>
+${store.standing !== 'unproven' && renderStanding(screen, store)}
 <div class="split"><section class="pane"><ol class="line">${line}</ol>${
     left.length > 0 && renderSkip(screen, all, html`<button class="plainly soft">${texts.skipAll}</button>`)
   }</section>
@@ -42,7 +49,14 @@ function stateOf(
   return skipped.includes(step) || skipped.includes(all) ? 'skipped' : 'later'
 }
 
-function renderOne(screen: Screen, step: StartStep, { wallet }: StepsDone, state: State): Html {
+function renderOne(
+  screen: Screen,
+  step: StartStep,
+  { wallet }: StepsDone,
+  state: State,
+  /** What the step opens. */
+  opens: string | null,
+): Html {
   const texts = screen.texts.start
   const { title, text, doneText, action } = texts.steps[step]
   const place = { done: '', next: 'coming', skipped: 'wait', later: 'wait' }[state]
@@ -52,23 +66,28 @@ function renderOne(screen: Screen, step: StartStep, { wallet }: StepsDone, state
     skipped: renderChip(texts.skipped),
     later: null,
   }[state]
-  const href = hrefOf(screen, step)
+  const href = hrefOf(screen, step, wallet !== null)
   const go =
     href !== null && html`<a class="button${state !== 'next' && ' quiet'}" href="${href}">${action}</a>`
   const label = `${texts.skip}: ${title}`
   const button = html`<button class="plainly soft" aria-label="${label}">${texts.skip}</button>`
   const skip = (state === 'next' || state === 'later') && renderSkip(screen, step, button)
   return html`<li${place !== '' && html` class="${place}"`}><p class="row apart"><strong>${title}</strong>${chip}</p>
-<p class="soft">${state === 'done' ? doneText : text}</p>${step === 'wallet' && wallet !== null && showFours(wallet)}
+<p class="soft">${state === 'done' ? doneText : html`${text} ${opens}`}</p>${
+    step === 'wallet' && wallet !== null && showFours(wallet)
+  }
 ${state !== 'done' && html`<div class="row do">${go}${skip}</div>`}</li>
 `
 }
 
 /** The screen for this step; null if the member's role can't do it. */
-function hrefOf({ ctx, base, store, may }: Screen, step: StartStep): string | null {
+function hrefOf({ ctx, base, store, may }: Screen, step: StartStep, hasWallet: boolean): string | null {
   const docs = `${ctx.config.baseUrl}/docs`
   const hasDevelopers = screensOf(store).some(({ id }) => id === 'developers')
-  if (step === 'wallet') return `${base}/wallets`
+  if (step === 'wallet' || step === 'proof') {
+    if (!may('wallets:write')) return null
+    return step === 'wallet' && !hasWallet ? `${base}/wallets/new` : `${base}/wallets`
+  }
   if (step === 'payment') return may('checkouts:write') ? `${base}/new` : null
   if (step === 'key') {
     if (!hasDevelopers) return `${docs}/keys`

@@ -106,22 +106,44 @@ export const en = {
 
   wallets: {
     title: 'Wallets of {store}',
+    about: 'Buyers pay straight into a wallet of yours. Nobody in between holds the money.',
+    add: 'Add a wallet',
+    empty: 'No wallet yet',
+    emptyAbout:
+      'The store needs the address of a wallet of yours on {networks}. Any wallet that holds USDC there will do: an app, a browser extension, a hardware wallet, or one that several people sign for.',
+    former: 'Former wallets',
+    until: 'Out of use since {time}. Refunds of what it received still need its signature.',
+    replaced: 'Another one is in use. Refunds of what it received still need its signature.',
+    useAgain: 'Use again',
+    prove: 'Prove that it is yours',
+    change: 'Use another wallet',
+    states: {
+      proven: 'Proven',
+      unproven: 'Not proven',
+      custodial: 'At an exchange',
+      elsewhere: 'In another cell',
+      unowned: 'Waiting',
+    },
+    stateAbout: {
+      proven: 'A signature of {time} proved that it is yours.',
+      unproven: 'Not proven by a signature, so payments to it cannot be refunded yet.',
+      custodial: 'Somebody else holds its keys, so payments to it cannot be refunded from here.',
+      elsewhere: 'Another cell of this deployment has it: new checkouts cannot be paid here.',
+      unowned: 'Nothing is paid to it until a signature proves that it is yours.',
+    },
+    noAccount:
+      'It cannot be paid yet, because it has no USDC account. Receiving USDC once creates it. We look every few seconds.',
     waiting: 'Waiting for an owner',
     unowned: 'Waiting for a signature',
-    unownedAbout: 'Nothing is paid to it until its holder has {proven}.',
-    unownedProven: 'proven that it is theirs',
     unownedCustodial: 'Nothing is paid to it until the operator of this deployment has approved it.',
     inUse: 'In use',
     none: 'No wallet: new checkouts cannot be paid here.',
-    elsewhere: 'Another cell of this deployment has it: new checkouts cannot be paid here.',
-    proven: 'Proven by a signature on {time}',
-    unproven: 'Not proven by a signature',
-    askUse: 'Pay to {address} on {network}',
-    askRetire: 'Stop using {address} on {network}',
+    askUse: 'Pay new checkouts on {network} to',
+    askRetire: 'On {network}, stop using',
     askedBy: 'Requested by {who}, {time}.',
     askedByUntil: 'Requested by {who}, {time}; waits until {until}.',
     compare:
-      'Compare every character with the address in your own wallet. Nothing is paid to it until an owner confirms.',
+      'Compare every group with the address in your own wallet. Nothing is paid to it until an owner confirms.',
     staysInUse: 'It stays in use until an owner confirms.',
     confirm: 'Confirm',
     refuse: 'Refuse',
@@ -136,6 +158,7 @@ export const en = {
     cancelOther: 'Cancel open checkouts made since then that pay to another wallet',
     cancelIt: 'Cancel open checkouts made since then that pay to it',
     goBack: 'Go back to {address}',
+    goBackToNone: 'Go back to no wallet',
     stopUsing: 'Stop using it',
     who: 'Who may change the wallet',
     whoLabel: 'To have new checkouts paid to another wallet',
@@ -151,6 +174,192 @@ export const en = {
     undoneBy: 'Undone by {who}.',
     actor: { key: 'key {id}', member: '{name}', operator: 'operator {name}', system: 'Farthing' },
     namedKey: 'key “{name}” {id}',
+
+    enter: {
+      title: 'Add a wallet',
+      about: 'You see the address once more before anything changes.',
+      address: 'Address of the wallet',
+      forms: {
+        prefixed: 'On {networks} it begins with {prefix} and has {length} characters.',
+        plain: 'On {networks} it has {length} letters and digits.',
+      },
+      take: 'Take it from {wallet}',
+      unnamed: 'your wallet',
+      asking: 'Check your wallet. It asks whether this page may see the address.',
+      none: 'No wallet was found in this browser. Paste the address.',
+      troubles: {
+        rejected: 'You declined in the wallet. Paste the address instead, or try again.',
+        pending: 'The wallet already has a request open. Open it and answer there.',
+        failed: 'The wallet did not answer. Paste the address instead.',
+      },
+      kind: 'Who holds its keys?',
+      kinds: {
+        NON_CUSTODIAL: {
+          title: 'You or your company',
+          text: 'You prove it with one signature, and can refund payments with another.',
+        },
+        CUSTODIAL: {
+          title: 'An exchange or another service',
+          text: 'It cannot sign, so payments cannot be refunded from here. Ask the service first whether it credits USDC on {networks}.',
+        },
+      },
+      next: 'Continue',
+      faults: {
+        form: 'This is not the address of a wallet. Copy all of it from your wallet.',
+        checksum: 'This address has a typing error. Copy all of it from your wallet.',
+        nobody: 'Nobody holds the keys of this address. Copy the address of your own wallet.',
+        token: 'This is the address of a token, not of a wallet. Copy the address of your own wallet.',
+        network:
+          'This is an address on a network where this store cannot be paid. Use one of another wallet.',
+        secret:
+          'This looks like a secret key or a recovery phrase, not like an address. Never enter one outside of your wallet. If it was one, move your money to a new wallet now.',
+      },
+      first: 'The wallet that you will be paid to',
+      change: 'Change the wallet that you are paid to',
+      paidNow: 'Paid to now',
+      paidThen: 'Paid to once you confirm',
+      nobody: 'No wallet',
+      compare:
+        'Compare every group with the address in your own wallet, also those in the middle. A program that swaps an address on its way keeps the beginning and the end alike.',
+      confirm: 'Confirm with your passkey',
+      keep: 'Keep the current wallet',
+      back: 'Back',
+      bound: 'Your passkey confirms this address and no other.',
+      followsTitle: 'What follows',
+      follows: {
+        atOnce: {
+          title: 'At once',
+          text: 'New checkouts on {network} are paid to this wallet. Every owner is told.',
+        },
+        afterProof: {
+          title: 'At once, or once it is proven',
+          text: 'New checkouts on {network} are paid to this wallet. If it is new here, it has to be proven first. Every owner is told.',
+        },
+        open: {
+          title: 'Open checkouts',
+          text: 'They are still paid to the wallet that they were made with.',
+        },
+        undo: {
+          title: 'For 24 hours',
+          text: 'Any owner can undo it, and cancel the checkouts that were made meanwhile.',
+        },
+        refunds: {
+          title: 'Refunds',
+          text: 'What the wallet so far received is refunded from it. Keep its keys.',
+        },
+        proof: {
+          title: 'Next',
+          text: 'One signature proves that the wallet is yours. Without it you cannot refund payments.',
+        },
+        custodial: {
+          title: 'No refunds from here',
+          text: 'The wallet cannot sign. You would have to return money by yourself.',
+        },
+      },
+    },
+
+    stop: {
+      title: 'Stop using this wallet',
+      confirm: 'Stop using it, with your passkey',
+      bound: 'Your passkey confirms this change and no other.',
+      follows: {
+        none: {
+          title: 'At once',
+          text: 'This store cannot be paid on {network} until an owner adds a wallet or uses one again. Every owner is told.',
+        },
+        next: {
+          title: 'At once',
+          text: 'New checkouts on {network} are paid to the wallet that was in use before. Every owner is told.',
+        },
+        undo: {
+          title: 'For 24 hours',
+          text: 'Any owner can undo it. After that “Use again”, below “Former wallets”, brings it back.',
+        },
+      },
+    },
+
+    undo: {
+      title: 'Go back to the wallet before',
+      confirm: 'Go back, with your passkey',
+      follows: {
+        back: {
+          title: 'At once',
+          text: 'New checkouts on {network} are paid to this wallet again. Every owner is told.',
+        },
+        later: {
+          title: 'Later changes',
+          text: 'All later changes on {network} are undone too, and requests that wait are refused.',
+        },
+        final: {
+          title: 'Afterwards',
+          text: 'This cannot be undone. The wallets used meanwhile are below “Former wallets”, where “Use again” brings one back.',
+        },
+      },
+    },
+
+    one: {
+      title: 'Wallet',
+      address: 'Address',
+      added: 'Added',
+      proof: 'Proven',
+      keys: 'Who holds its keys',
+      id: 'Wallet id',
+      prove: 'Prove that it is yours',
+      proveAbout:
+        'The wallet signs one message. No money moves, and there is no fee. Afterwards you can refund payments, and money that comes without a checkout is yours to decide about.',
+      proveAnyway: 'It can sign after all?',
+      proveAnywayAbout:
+        'You said that somebody else holds its keys. If that was a mistake, sign one message with the wallet. No money moves, and there is no fee.',
+      opens: 'The store then takes payments at once.',
+      signsAs: 'The account that signs',
+      signWith: 'Sign with {wallet}',
+      unnamed: 'your wallet',
+      asking: 'Check your wallet. Sign if the message names this store and this address.',
+      none: 'No wallet was found in this browser. Open this page where the wallet is, or sign elsewhere:',
+      needsScript: 'To sign in this browser, allow JavaScript for this site.',
+      elsewhere: 'Sign elsewhere',
+      elsewhereAbout:
+        'For a wallet on another device, or one that several people sign for. You get the message, sign it there and paste the signature here, within an hour.',
+      getMessage: 'Get the message',
+      messageAbout:
+        'Sign exactly this text with the wallet (“sign message”), and paste the signature. The text counts once, for an hour; a newer one replaces it.',
+      signature: 'Signature',
+      signatureAbout: 'It begins with 0x or, on some networks, has 64 to 88 letters and digits.',
+      check: 'Check the signature',
+      troubles: {
+        account: 'This wallet does not offer that account. Choose the account in it and try again.',
+        rejected: 'You declined in the wallet. Nothing was signed.',
+        pending: 'The wallet already has a request open. Open it and answer there.',
+        chain: 'The wallet is on another network and did not switch to this store’s.',
+        smart: 'This wallet cannot sign messages for a page. Sign elsewhere, below.',
+        failed: 'The wallet did not sign. Try again.',
+      },
+      custody: 'It is at an exchange and cannot sign',
+      custodyAbout: 'Say so if an exchange or another service holds its keys. What that costs:',
+      costs: {
+        refunds: 'No payment can be refunded from here. You would have to return money by yourself.',
+        money:
+          'If another store says the same of this address, money that comes without a checkout cannot be decided about.',
+        address:
+          'The service can change or close a deposit address, and may not credit every kind of transfer. Money may then be lost.',
+        waits: 'The store waits until the operator of this service has approved it.',
+      },
+      declare: 'It cannot sign',
+    },
+
+    problems: {
+      signature: 'This is not a signature of this message by this wallet. Sign again with the right account.',
+      challenge:
+        'The message is more than an hour old, or a newer one replaced it. Get a new one and sign that.',
+      wallet_not_deployed:
+        'This smart wallet is not on the network yet, so nothing there can confirm its signature. Send any transaction from it, then sign again.',
+      unavailable:
+        'The network could not be asked about this wallet. Nothing was changed. Try again in a moment.',
+      wallet_elsewhere: 'This wallet is in use in another cell of this deployment. Use another one.',
+      wallet_conflict: 'The wallet was changed meanwhile, so nothing was done. Look at the wallets again.',
+      '/walletAddress':
+        'This is not the address of a wallet that can be paid here. Copy all of it from your wallet.',
+    },
   },
 
   link: {
@@ -251,6 +460,16 @@ export const en = {
     needsScript: 'Passkeys need JavaScript. Allow it for this site.',
   },
 
+  standing: {
+    title: { unproven: 'Not open yet.', waiting: 'Not open yet.', suspended: 'Suspended.' },
+    text: {
+      unproven: 'This store takes payments as soon as a signature proves that its wallet is yours.',
+      waiting: 'This store takes payments as soon as the operator of this service has approved it.',
+      suspended: 'The operator of this service stopped new checkouts: {reason}',
+    },
+    prove: 'Prove the wallet',
+  },
+
   start: {
     title: 'First steps',
     about: 'Each step is ticked off once it is done. Skip what you do not need.',
@@ -266,7 +485,13 @@ export const en = {
         title: 'The wallet that is paid',
         text: 'Payments go straight to a wallet of yours. No company in between holds the money.',
         doneText: 'New payments go here:',
-        action: 'Set up the wallet',
+        action: 'Add a wallet',
+      },
+      proof: {
+        title: 'A proof that it is yours',
+        text: 'The wallet signs one message. No money moves. Without it you cannot refund payments.',
+        doneText: 'The wallet is proven, or you said that it cannot sign.',
+        action: 'Prove the wallet',
       },
       payment: {
         title: 'A payment',
@@ -346,6 +571,10 @@ export const en = {
     refundAbout: 'They wait for a signature or a transaction',
     noWallet: 'Add a wallet',
     noWalletAbout: 'Without one you cannot be paid',
+    unpayable: 'Make your wallet payable',
+    unpayableAbout: 'New checkouts cannot be paid to it at the moment',
+    unproven: 'Prove that your wallet is yours',
+    unprovenAbout: 'Payments to {address} cannot be refunded before',
     latest: 'Latest payments',
     all: 'All payments',
     order: 'Order {id}',
@@ -370,6 +599,7 @@ export const en = {
     empty: 'Nothing has been paid yet',
     emptyNoWallet: 'First say where your money goes: payments go straight to your own wallet.',
     emptyWallet: 'Add a wallet',
+    emptyClosed: 'Payments appear here once the store is open and a buyer has paid.',
     emptyReady: 'Your wallet is set. Make a payment and open its link. You see it here once it is paid.',
     emptyNew: 'New payment',
     emptyShop: 'Your shop does the same with the API:',
@@ -531,7 +761,7 @@ export const en = {
     make: 'Make the link',
     noWallet: 'First, say where the money goes',
     noWalletAbout: 'A payment needs a wallet that receives it, and this store has none in use.',
-    toWallets: 'Set up the wallet',
+    toWallets: 'Add a wallet',
     askOwner: 'Ask an owner of the store to set up the wallet.',
     faults: {
       amount: 'Write an amount above zero, such as 12.50, with at most 6 digits after the point.',
@@ -825,7 +1055,7 @@ export const en = {
     notFinalSoon: 'This payment is not final yet, so it could still be reversed. Try again in a while.',
     unproven:
       'Your store has not proven that it owns the wallet that received this money. Prove it first, then refund.',
-    toWallets: 'How to prove a wallet',
+    toWallets: 'Prove the wallet',
     notAllowed: 'Owners and managers refund payments.',
     ownersOnly: 'In this store only owners refund payments. They can set a limit for managers, on Team.',
     reversed: 'The chain took this payment back, so there is nothing to refund.',

@@ -98,22 +98,44 @@ export const es: typeof en = {
 
   wallets: {
     title: 'Carteras de {store}',
+    about: 'Los compradores pagan directamente a una cartera suya. Nadie retiene el dinero por el camino.',
+    add: 'Añadir una cartera',
+    empty: 'Aún no hay cartera',
+    emptyAbout:
+      'La tienda necesita la dirección de una cartera suya en {networks}. Sirve cualquiera que guarde USDC allí: una aplicación, una extensión del navegador, un dispositivo físico o una que firmen varias personas.',
+    former: 'Carteras anteriores',
+    until: 'Sin usar desde el {time}. Los reembolsos de lo que recibió aún necesitan su firma.',
+    replaced: 'Ahora se usa otra. Los reembolsos de lo que recibió aún necesitan su firma.',
+    useAgain: 'Usar de nuevo',
+    prove: 'Demostrar que es suya',
+    change: 'Usar otra cartera',
+    states: {
+      proven: 'Demostrada',
+      unproven: 'Sin demostrar',
+      custodial: 'En una plataforma',
+      elsewhere: 'En otra celda',
+      unowned: 'En espera',
+    },
+    stateAbout: {
+      proven: 'Una firma del {time} demostró que es suya.',
+      unproven: 'Ninguna firma demuestra que es suya, así que aún no se pueden reembolsar sus pagos.',
+      custodial: 'Otra persona guarda sus claves, así que sus pagos no se pueden reembolsar desde aquí.',
+      elsewhere: 'La tiene otra celda de esta instalación: los pagos nuevos no se pueden recibir aquí.',
+      unowned: 'No se paga nada a ella hasta que una firma demuestre que es suya.',
+    },
+    noAccount:
+      'Todavía no puede cobrar, porque no tiene cuenta de USDC. Se crea al recibir USDC una vez. Lo miramos cada pocos segundos.',
     waiting: 'A la espera de un propietario',
     unowned: 'En espera de una firma',
-    unownedAbout: 'No se paga nada a ella hasta que su titular {proven}.',
-    unownedProven: 'demuestre que es suya',
     unownedCustodial: 'No se paga nada a ella hasta que el operador de esta instalación la apruebe.',
     inUse: 'En uso',
     none: 'Sin cartera: los pagos nuevos no se pueden recibir aquí.',
-    elsewhere: 'La tiene otra celda de esta instalación: los pagos nuevos no se pueden recibir aquí.',
-    proven: 'Demostrada con una firma el {time}',
-    unproven: 'Sin demostrar con una firma',
-    askUse: 'Cobrar en {network} en {address}',
-    askRetire: 'Dejar de usar {address} en {network}',
+    askUse: 'Cobrar los pagos nuevos de {network} en',
+    askRetire: 'En {network}, dejar de usar',
     askedBy: 'Lo pidió {who} el {time}.',
     askedByUntil: 'Lo pidió {who} el {time}; espera hasta el {until}.',
     compare:
-      'Compare cada carácter con la dirección de su propia cartera. Allí no se paga nada hasta que lo confirme un propietario.',
+      'Compare cada grupo con la dirección de su propia cartera. Allí no se paga nada hasta que lo confirme un propietario.',
     staysInUse: 'Sigue en uso hasta que lo confirme un propietario.',
     confirm: 'Confirmar',
     refuse: 'Rechazar',
@@ -128,6 +150,7 @@ export const es: typeof en = {
     cancelOther: 'Cancelar los pagos abiertos creados desde entonces que van a otra cartera',
     cancelIt: 'Cancelar los pagos abiertos creados desde entonces que van a ella',
     goBack: 'Volver a {address}',
+    goBackToNone: 'Volver a no tener cartera',
     stopUsing: 'Dejar de usarla',
     who: 'Quién cambia la cartera',
     whoLabel: 'Para cobrar los pagos nuevos en otra cartera',
@@ -143,6 +166,188 @@ export const es: typeof en = {
     undoneBy: 'Lo deshizo {who}.',
     actor: { key: 'la clave {id}', member: '{name}', operator: 'el operador {name}', system: 'Farthing' },
     namedKey: 'la clave «{name}» {id}',
+
+    enter: {
+      title: 'Añadir una cartera',
+      about: 'Verá la dirección una vez más antes de que cambie nada.',
+      address: 'Dirección de la cartera',
+      forms: {
+        prefixed: 'En {networks} empieza por {prefix} y tiene {length} caracteres.',
+        plain: 'En {networks} tiene {length} letras y cifras.',
+      },
+      take: 'Tomarla de {wallet}',
+      unnamed: 'su cartera',
+      asking: 'Mire su cartera. Pregunta si esta página puede ver la dirección.',
+      none: 'No se ha encontrado ninguna cartera en este navegador. Pegue la dirección.',
+      troubles: {
+        rejected: 'Lo ha rechazado en la cartera. Pegue la dirección o inténtelo de nuevo.',
+        pending: 'La cartera ya tiene una solicitud abierta. Ábrala y responda allí.',
+        failed: 'La cartera no ha respondido. Pegue la dirección.',
+      },
+      kind: '¿Quién guarda sus claves?',
+      kinds: {
+        NON_CUSTODIAL: {
+          title: 'Usted o su empresa',
+          text: 'Lo demuestra con una firma y puede reembolsar pagos con otra.',
+        },
+        CUSTODIAL: {
+          title: 'Una plataforma de intercambio u otro servicio',
+          text: 'No puede firmar, así que los pagos no se pueden reembolsar desde aquí. Pregunte antes al servicio si abona USDC en {networks}.',
+        },
+      },
+      next: 'Continuar',
+      faults: {
+        form: 'Esto no es la dirección de una cartera. Cópiela entera desde su cartera.',
+        checksum: 'Esta dirección tiene una errata. Cópiela entera desde su cartera.',
+        nobody: 'Nadie guarda las claves de esta dirección. Copie la de su propia cartera.',
+        token: 'Es la dirección de una moneda, no de una cartera. Copie la de su propia cartera.',
+        network: 'Esta dirección es de una red en la que la tienda no puede cobrar. Use la de otra cartera.',
+        secret:
+          'Esto parece una clave secreta o una frase de recuperación, no una dirección. No la escriba nunca fuera de su cartera. Si lo era, lleve ahora su dinero a una cartera nueva.',
+      },
+      first: 'La cartera en la que cobrará',
+      change: 'Cambiar la cartera en la que cobra',
+      paidNow: 'Ahora se cobra en',
+      paidThen: 'Cuando lo confirme, se cobrará en',
+      nobody: 'Ninguna cartera',
+      compare:
+        'Compare cada grupo con la dirección de su propia cartera, también los del medio. Un programa que cambia una dirección por el camino deja iguales el principio y el final.',
+      confirm: 'Confirmar con su llave de acceso',
+      keep: 'Conservar la cartera actual',
+      back: 'Volver',
+      bound: 'Su llave de acceso confirma esta dirección y ninguna otra.',
+      followsTitle: 'Qué pasará',
+      follows: {
+        atOnce: {
+          title: 'Enseguida',
+          text: 'Los pagos nuevos de {network} van a esta cartera. Se avisa a todos los propietarios.',
+        },
+        afterProof: {
+          title: 'Enseguida, o cuando se demuestre',
+          text: 'Los pagos nuevos de {network} van a esta cartera. Si es nueva aquí, antes hay que demostrarla. Se avisa a todos los propietarios.',
+        },
+        open: { title: 'Pagos abiertos', text: 'Siguen yendo a la cartera con la que se crearon.' },
+        undo: {
+          title: 'Durante 24 horas',
+          text: 'Cualquier propietario puede deshacerlo y cancelar los pagos creados entretanto.',
+        },
+        refunds: {
+          title: 'Reembolsos',
+          text: 'Lo que recibió la cartera actual se reembolsa desde ella. Conserve sus claves.',
+        },
+        proof: {
+          title: 'Después',
+          text: 'Una firma demuestra que la cartera es suya. Sin ella no puede reembolsar pagos.',
+        },
+        custodial: {
+          title: 'Sin reembolsos desde aquí',
+          text: 'La cartera no puede firmar. Tendría que devolver el dinero por su cuenta.',
+        },
+      },
+    },
+
+    stop: {
+      title: 'Dejar de usar esta cartera',
+      confirm: 'Dejar de usarla, con su llave de acceso',
+      bound: 'Su llave de acceso confirma este cambio y ningún otro.',
+      follows: {
+        none: {
+          title: 'Enseguida',
+          text: 'Esta tienda no puede cobrar en {network} hasta que un propietario añada una cartera o use otra de nuevo. Se avisa a todos los propietarios.',
+        },
+        next: {
+          title: 'Enseguida',
+          text: 'Los pagos nuevos de {network} van a la cartera que se usaba antes. Se avisa a todos los propietarios.',
+        },
+        undo: {
+          title: 'Durante 24 horas',
+          text: 'Cualquier propietario puede deshacerlo. Después, «Usar de nuevo», en «Carteras anteriores», la recupera.',
+        },
+      },
+    },
+
+    undo: {
+      title: 'Volver a la cartera anterior',
+      confirm: 'Volver, con su llave de acceso',
+      follows: {
+        back: {
+          title: 'Enseguida',
+          text: 'Los pagos nuevos de {network} van otra vez a esta cartera. Se avisa a todos los propietarios.',
+        },
+        later: {
+          title: 'Cambios posteriores',
+          text: 'Se deshacen también todos los cambios posteriores en {network}, y se rechazan las solicitudes que esperan.',
+        },
+        final: {
+          title: 'Al final',
+          text: 'Esto no se puede deshacer. Las carteras que se usaron entretanto quedan en «Carteras anteriores», donde «Usar de nuevo» las recupera.',
+        },
+      },
+    },
+
+    one: {
+      title: 'Cartera',
+      address: 'Dirección',
+      added: 'Añadida',
+      proof: 'Demostrada',
+      keys: 'Quién guarda sus claves',
+      id: 'Id de la cartera',
+      prove: 'Demostrar que es suya',
+      proveAbout:
+        'La cartera firma un mensaje. No se mueve dinero ni se paga comisión. Después puede reembolsar pagos y decidir sobre el dinero que llega sin pedido.',
+      proveAnyway: '¿Sí que puede firmar?',
+      proveAnywayAbout:
+        'Usted dijo que otra persona guarda sus claves. Si fue un error, firme un mensaje con la cartera. No se mueve dinero ni se paga comisión.',
+      opens: 'La tienda puede cobrar entonces enseguida.',
+      signsAs: 'La cuenta que firma',
+      signWith: 'Firmar con {wallet}',
+      unnamed: 'su cartera',
+      asking: 'Mire su cartera. Firme si el mensaje nombra esta tienda y esta dirección.',
+      none: 'No se ha encontrado ninguna cartera en este navegador. Abra esta página donde está la cartera o firme en otro sitio:',
+      needsScript: 'Para firmar en este navegador, permita JavaScript en este sitio.',
+      elsewhere: 'Firmar en otro sitio',
+      elsewhereAbout:
+        'Para una cartera de otro dispositivo o una que firman varias personas. Recibe el mensaje, lo firma allí y pega aquí la firma, en una hora como mucho.',
+      getMessage: 'Ver el mensaje',
+      messageAbout:
+        'Firme exactamente este texto con la cartera («firmar mensaje») y pegue la firma. El texto vale una vez, durante una hora; otro más nuevo lo sustituye.',
+      signature: 'Firma',
+      signatureAbout: 'Empieza por 0x o, en algunas redes, tiene de 64 a 88 letras y cifras.',
+      check: 'Comprobar la firma',
+      troubles: {
+        account: 'Esta cartera no ofrece esa cuenta. Elija la cuenta en ella e inténtelo de nuevo.',
+        rejected: 'Lo ha rechazado en la cartera. No se ha firmado nada.',
+        pending: 'La cartera ya tiene una solicitud abierta. Ábrala y responda allí.',
+        chain: 'La cartera está en otra red y no ha cambiado a la de esta tienda.',
+        smart: 'Esta cartera no puede firmar mensajes para una página. Firme en otro sitio, más abajo.',
+        failed: 'La cartera no ha firmado. Inténtelo de nuevo.',
+      },
+      custody: 'Está en una plataforma y no puede firmar',
+      custodyAbout: 'Dígalo si una plataforma u otro servicio guarda sus claves. Lo que eso cuesta:',
+      costs: {
+        refunds: 'Ningún pago se puede reembolsar desde aquí. Tendría que devolver el dinero por su cuenta.',
+        money:
+          'Si otra tienda dice lo mismo de esta dirección, no se puede decidir sobre el dinero que llega sin pedido.',
+        address:
+          'El servicio puede cambiar o cerrar una dirección de depósito, y quizá no abone todo tipo de envíos. El dinero puede perderse entonces.',
+        waits: 'La tienda espera hasta que el operador de este servicio la apruebe.',
+      },
+      declare: 'No puede firmar',
+    },
+
+    problems: {
+      signature: 'No es una firma de este mensaje por esta cartera. Firme de nuevo con la cuenta correcta.',
+      challenge: 'El mensaje tiene más de una hora u otro más nuevo lo sustituyó. Pida uno nuevo y fírmelo.',
+      wallet_not_deployed:
+        'Esta cartera inteligente aún no está en la red, así que nada allí puede confirmar su firma. Haga cualquier envío con ella y firme de nuevo.',
+      unavailable:
+        'No se ha podido preguntar a la red por esta cartera. No ha cambiado nada. Inténtelo de nuevo en un momento.',
+      wallet_elsewhere: 'Esta cartera se usa en otra celda de esta instalación. Use otra.',
+      wallet_conflict:
+        'La cartera se cambió entretanto, así que no se ha hecho nada. Mire las carteras de nuevo.',
+      '/walletAddress':
+        'Esta no es la dirección de una cartera que pueda cobrar aquí. Cópiela entera desde su cartera.',
+    },
   },
 
   link: {
@@ -187,6 +392,8 @@ export const es: typeof en = {
     change_over:
       'Este cambio ya no espera: se confirmó, se rechazó, se sustituyó o se retiró, o no se confirmó a tiempo. Mire las carteras de nuevo.',
     undo_over: 'Este cambio no se puede deshacer: tiene más de 24 horas o ya se deshizo.',
+    wallet_changed:
+      'La cartera se cambió entretanto, así que no se ha hecho nada. Mire las carteras de nuevo.',
     wallet_address:
       'Esta no es la dirección de una cartera que pueda cobrar aquí. Cópiela entera desde su cartera.',
     drained:
@@ -280,6 +487,16 @@ export const es: typeof en = {
     needsScript: 'Las llaves de acceso necesitan JavaScript. Permítalo para este sitio.',
   },
 
+  standing: {
+    title: { unproven: 'Aún no está abierta.', waiting: 'Aún no está abierta.', suspended: 'Suspendida.' },
+    text: {
+      unproven: 'Esta tienda cobra en cuanto una firma demuestre que su cartera es suya.',
+      waiting: 'Esta tienda cobra en cuanto el operador de este servicio la apruebe.',
+      suspended: 'El operador de este servicio detuvo los pagos nuevos: {reason}',
+    },
+    prove: 'Demostrar la cartera',
+  },
+
   start: {
     title: 'Primeros pasos',
     about: 'Cada paso se marca cuando ha ocurrido. Omita lo que no necesite.',
@@ -295,7 +512,13 @@ export const es: typeof en = {
         title: 'La cartera que cobra',
         text: 'Los pagos van directamente a una cartera suya. Ninguna empresa guarda el dinero por el camino.',
         doneText: 'Los pagos nuevos van aquí:',
-        action: 'Preparar la cartera',
+        action: 'Añadir una cartera',
+      },
+      proof: {
+        title: 'La prueba de que es suya',
+        text: 'La cartera firma un mensaje. No se mueve dinero. Sin ella no puede reembolsar pagos.',
+        doneText: 'La cartera está demostrada, o usted dijo que no puede firmar.',
+        action: 'Demostrar la cartera',
       },
       payment: {
         title: 'Un pago',
@@ -376,6 +599,10 @@ export const es: typeof en = {
     refundAbout: 'Esperan una firma o una transacción',
     noWallet: 'Añada una cartera',
     noWalletAbout: 'Sin ella no puede cobrar',
+    unpayable: 'Haga que su cartera pueda cobrar',
+    unpayableAbout: 'Ahora no puede recibir pagos nuevos',
+    unproven: 'Demuestre que su cartera es suya',
+    unprovenAbout: 'Antes no se pueden reembolsar los pagos a {address}',
     latest: 'Últimos pagos',
     all: 'Todos los pagos',
     order: 'Pedido {id}',
@@ -400,6 +627,7 @@ export const es: typeof en = {
     empty: 'Todavía no se ha pagado nada',
     emptyNoWallet: 'Primero diga adónde va su dinero: los pagos llegan directamente a su propia cartera.',
     emptyWallet: 'Añada una cartera',
+    emptyClosed: 'Los pagos aparecen aquí cuando la tienda está abierta y un comprador ha pagado.',
     emptyReady: 'Su cartera está lista. Cree un cobro y abra su enlace: en cuanto se pague, lo verá aquí.',
     emptyNew: 'Nuevo pago',
     emptyShop: 'Su tienda hace lo mismo con la API:',
@@ -558,7 +786,7 @@ export const es: typeof en = {
     make: 'Crear el enlace',
     noWallet: 'Primero, diga adónde va el dinero',
     noWalletAbout: 'Un pago necesita una cartera que lo reciba, y esta tienda no tiene ninguna en uso.',
-    toWallets: 'Preparar la cartera',
+    toWallets: 'Añadir una cartera',
     askOwner: 'Pida a un propietario de la tienda que prepare la cartera.',
     faults: {
       amount: 'Escriba un importe mayor que cero, como 12.50, con 6 decimales como máximo.',
@@ -858,7 +1086,7 @@ export const es: typeof en = {
     notFinalSoon: 'Este pago aún no es definitivo y podría revertirse. Inténtelo dentro de un rato.',
     unproven:
       'Su tienda no ha demostrado que la cartera que recibió este dinero es suya. Demuéstrelo primero y después reembolse.',
-    toWallets: 'Cómo demostrar una cartera',
+    toWallets: 'Demostrar la cartera',
     notAllowed: 'Los propietarios y encargados reembolsan pagos.',
     ownersOnly:
       'En esta tienda solo los propietarios reembolsan pagos. Pueden poner un límite para encargados, en Equipo.',

@@ -2,10 +2,13 @@ import type { Context } from '../../../context.ts'
 import { Refusal } from '../../../members/refusal.ts'
 import { putAwayNews } from '../../../members/silence.ts'
 import { confirmChange, listChanges, refuseChange } from '../../../stores/change.ts'
-import { listCurrent, listWallets, readStore } from '../../../stores/rows.ts'
+import { listCurrent, listFormer, listWallets, readStore } from '../../../stores/rows.ts'
 import { undoChange } from '../../../stores/undo.ts'
 import { confirmSetting } from '../../../stores/update.ts'
 import type { StoreRoutes } from '../screen.ts'
+import { mountEntering } from './enter.ts'
+import { mountWallet } from './one/routes.ts'
+import { mountUndoing } from './undo.ts'
 import { choices, renderWallets } from './view.ts'
 
 const path = '/wallets'
@@ -13,23 +16,31 @@ const read = 'wallets:read'
 const write = 'wallets:write'
 /** The newest wallets. Those that wait for a signature are shown. */
 const registeredMax = 50
+/** Enough to recognise one's own. Older ones can be entered again. */
+const formerMax = 20
 
 /** The wallets that a store is paid to. Owners confirm, refuse and undo changes. */
-export function mountWallets({ get, post }: StoreRoutes, ctx: Context): void {
+export function mountWallets(routes: StoreRoutes, ctx: Context): void {
+  const { get, post } = routes
+  mountEntering(routes, ctx)
+  mountUndoing(routes)
+  mountWallet(routes, ctx)
+
   get(path, read, async (screen) => {
     const { storeId } = screen
     const { db } = screen.ctx
-    const [store, current, changes, registered] = await Promise.all([
+    const [store, current, changes, former, registered] = await Promise.all([
       readStore(db, storeId),
       listCurrent(db, storeId),
       listChanges(db, storeId),
+      listFormer(db, storeId, formerMax),
       ctx.directory ? listWallets(db, storeId, { before: null, limit: registeredMax }) : [],
     ])
     if (!store) throw new Refusal('not_found')
     return screen.send({
       screen: 'wallets',
       title: screen.texts.wallets.title.replace('{store}', screen.store.storeName),
-      main: renderWallets(screen, { store, current, changes, registered }),
+      main: renderWallets(screen, { store, current, changes, former, registered }),
     })
   })
 

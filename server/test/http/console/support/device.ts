@@ -1,4 +1,4 @@
-import type { Browser, CDPSession, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core'
 import { patienceMs } from '../../../support/patience.ts'
 
 export type Device = { readonly page: Page; readonly cdp: CDPSession; readonly complaints: string[] }
@@ -7,8 +7,9 @@ export type Device = { readonly page: Page; readonly cdp: CDPSession; readonly c
 export async function openDevice(
   chromium: Browser,
   locale = 'en-US',
+  options: BrowserContextOptions = {},
 ): Promise<Device & { readonly authenticatorId: string }> {
-  const context = await chromium.newContext({ locale })
+  const context = await chromium.newContext({ locale, ...options })
   context.setDefaultTimeout(patienceMs)
   const page = await context.newPage()
   const complaints: string[] = []

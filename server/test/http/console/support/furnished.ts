@@ -155,6 +155,10 @@ export async function openFurnished() {
         "select d.id from deliveries d join webhook_endpoints e on e.id = d.endpoint_id where e.url like '%mailing%' limit 1",
       ),
       eventId: events.at(-1)?.id ?? '',
+      walletId: await one(`select id from wallets where store_id = '${id}' limit 1`),
+      changeId: await one(
+        `select id from wallet_changes where store_id = '${id}' and made is not null limit 1`,
+      ),
     }
     // At the counter a payment is watched while it is open.
     const atCounter: typeof parts = { ...parts, checkoutId: made[2]?.id ?? '' }

@@ -102,3 +102,8 @@ export async function read(browser: TestBrowser, path: string): Promise<string> 
   assert.equal(answer.statusCode, 200, answer.body)
   return answer.body
 }
+
+/** What a page says: addresses are shown in groups. */
+export function withoutTags(page: string): string {
+  return page.replace(/<[^>]*>/g, '')
+}

@@ -5,6 +5,7 @@ import {
   getTransactionEncoder,
   type KeyPairSigner,
   partiallySignTransaction,
+  signBytes,
 } from '@solana/kit'
 import {
   type Browser,
@@ -36,6 +37,8 @@ export type TestWallet = {
   readonly key: Hex
   /** The address, if it is not the key's own: a contract wallet. */
   readonly account?: string
+  /** How it signs a text, if not with its key alone: a contract wallet. */
+  readonly signText?: (text: string) => Promise<Hex>
   /** Wraps its signatures by ERC-6492. */
   readonly wrapper?: Wrapper
   readonly name?: string
@@ -84,6 +87,12 @@ export async function giveWallets(
     const signature = await account.signTypedData({ domain, types: named, primaryType, message })
     return wrapper ? wrap(signature, wrapper) : signature
   })
+  await context.exposeFunction('walletSignText', async (id: number, bytes: Hex) => {
+    const text = Buffer.from(bytes.slice(2), 'hex').toString()
+    signed.push(text)
+    const { key, signText } = wallets[id] ?? assert.fail('no such wallet')
+    return signText ? await signText(text) : await privateKeyToAccount(key).signMessage({ message: text })
+  })
   await context.exposeFunction('walletCall', async (params: unknown) => {
     const response = await fetch(chainUrl, {
       method: 'POST',
@@ -101,10 +110,43 @@ export async function giveWallets(
       known: [1, base],
       ...wallet,
       key: undefined,
+      signText: undefined,
     }
     await context.addInitScript(`(() => {${walletScript}\ninstallWallet(${JSON.stringify(setting)})})()`)
   }
   return signed
+}
+
+/** The same for wallets on Solana. */
+export async function giveStandardWallets(
+  context: BrowserContext,
+  wallets: readonly StandardTestWallet[],
+  signed: string[] = [],
+): Promise<void> {
+  const signerOf = (id: number) => (wallets[id] ?? assert.fail('no such wallet')).signer
+  await context.exposeFunction('standardWalletSign', async (id: number, bytes: number[]) => {
+    signed.push(Buffer.from(bytes).toString('base64'))
+    const transaction = getTransactionDecoder().decode(Uint8Array.from(bytes))
+    const whole = await partiallySignTransaction([signerOf(id).keyPair], transaction)
+    return [...getTransactionEncoder().encode(whole)]
+  })
+  await context.exposeFunction('standardWalletSignMessage', async (id: number, bytes: number[]) => {
+    signed.push(Buffer.from(bytes).toString())
+    return [...(await signBytes(signerOf(id).keyPair.privateKey, Uint8Array.from(bytes)))]
+  })
+  for (const [id, wallet] of wallets.entries()) {
+    const setting = {
+      id,
+      name: 'Moon Wallet',
+      address: wallet.signer.address,
+      chains: ['solana:mainnet', 'solana:localnet'],
+      ...wallet,
+      signer: undefined,
+    }
+    await context.addInitScript(
+      `(() => {${standardWalletScript}\ninstallStandardWallet(${JSON.stringify(setting)})})()`,
+    )
+  }
 }
 
 /** Opens pages in their own browser context, and collects what they request, sign and complain about. */
@@ -123,26 +165,7 @@ export async function openPage(
   const requests: string[] = []
   const wallets = options.wallets ?? []
   const signed = await giveWallets(context, shop.chain.url, wallets)
-  const standardWallets = options.standardWallets ?? []
-  await context.exposeFunction('standardWalletSign', async (id: number, bytes: number[]) => {
-    signed.push(Buffer.from(bytes).toString('base64'))
-    const { signer } = standardWallets[id] ?? assert.fail('no such wallet')
-    const transaction = getTransactionDecoder().decode(Uint8Array.from(bytes))
-    return [...getTransactionEncoder().encode(await partiallySignTransaction([signer.keyPair], transaction))]
-  })
-  for (const [id, wallet] of standardWallets.entries()) {
-    const setting = {
-      id,
-      name: 'Moon Wallet',
-      address: wallet.signer.address,
-      chains: ['solana:mainnet', 'solana:localnet'],
-      ...wallet,
-      signer: undefined,
-    }
-    await context.addInitScript(
-      `(() => {${standardWalletScript}\ninstallStandardWallet(${JSON.stringify(setting)})})()`,
-    )
-  }
+  await giveStandardWallets(context, options.standardWallets ?? [], signed)
   const open = async (address: string): Promise<Page> => {
     const page = await context.newPage()
     page.on('console', (message) => {

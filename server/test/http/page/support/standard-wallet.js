@@ -21,6 +21,19 @@ function installStandardWallet({ name, address, chains, late, hang, refuse, id }
         version: '1.0.0',
         connect: () => answer('standard:connect', () => ({ accounts: [account] })),
       },
+      'solana:signMessage': {
+        version: '1.0.0',
+        signMessage: (...inputs) =>
+          answer('solana:signMessage', () =>
+            Promise.all(
+              inputs.map(async ({ message, account: signer }) => {
+                if (signer !== account) throw new Error('Not an account of this wallet')
+                const signature = await window.standardWalletSignMessage(id, [...message])
+                return { signedMessage: message, signature: Uint8Array.from(signature) }
+              }),
+            ),
+          ),
+      },
       'solana:signTransaction': {
         version: '1.0.0',
         supportedTransactionVersions: ['legacy', 0],

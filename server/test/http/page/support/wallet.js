@@ -30,6 +30,9 @@ function installWallet({ name, account, chainId, known, late, isLegacy, hang, sl
           return null
         case 'eth_call':
           return await window.walletCall(params)
+        case 'personal_sign':
+          if (params[1] !== account) throw fail(4100, 'Not an account of this wallet')
+          return await window.walletSignText(id, params[0])
         case 'eth_signTypedData_v4': {
           const typed = JSON.parse(params[1])
           if (typed.domain.chainId !== current) throw fail(-32603, 'chainId must match the active chainId')
