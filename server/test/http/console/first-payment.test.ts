@@ -3,7 +3,7 @@
  * passkey and a wallet, and without a key, a command or a program. What an operator does first is done here by commands.
  */
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { generateKeyPairSigner } from '@solana/kit'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { openSigner } from '../../../src/chains/evm/signer.ts'
@@ -25,7 +25,6 @@ const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, ha
 const chromium = await openBrowser()
 const service = await openService()
 const faults: string[] = []
-after(() => assert.deepEqual(faults, []))
 
 test('on a desk: the address comes from the wallet in the browser, which proves it by one signature', async () => {
   const holder = newPayer()
@@ -49,7 +48,7 @@ test('on a desk: the address comes from the wallet in the browser, which proves 
   await page.getByRole('link', { name: 'Prove that it is yours' }).click()
   await check('proof', page)
   await page.getByRole('button', { name: 'Sign with Fox Wallet' }).click()
-  await page.getByText('Proven', { exact: true }).first().waitFor()
+  await isProven(page)
   await page.goto(`${base}/start`)
   await page.getByRole('link', { name: 'Make a payment' }).click()
   await page.getByLabel('Amount').fill('10')
@@ -84,7 +83,7 @@ test('on a phone: the store goes over to a Safe, on a screen that shows its addr
   await page.getByRole('button', { name: 'Confirm with your passkey' }).click()
   await page.waitForURL(/wallets\/wal_/)
   await page.getByRole('button', { name: 'Sign with Fox Wallet' }).click()
-  await page.getByText('Proven', { exact: true }).first().waitFor()
+  await isProven(page)
   await page.goto(`${base}/new`)
   await page.getByLabel('Amount').fill('10')
   await page.getByRole('button', { name: 'Make the link' }).click()
@@ -98,7 +97,7 @@ test('on a phone: the store goes over to a Safe, on a screen that shows its addr
   await page.getByRole('button', { name: 'Use again' }).click()
   await page.getByRole('button', { name: 'Confirm with your passkey' }).click()
   await page.waitForURL(/wallets\/wal_/)
-  await page.getByText('Proven', { exact: true }).first().waitFor()
+  await isProven(page)
   assert.deepEqual(complaints, [])
 })
 
@@ -121,7 +120,7 @@ test('with the keyboard alone, from signing up to the link that is paid', async 
   await page.waitForURL(/wal_/)
   await page.getByRole('button', { name: 'Sign with Fox Wallet' }).waitFor()
   await pressByKeyboard(page, 'button[data-wallet]')
-  await page.getByText('Proven', { exact: true }).first().waitFor()
+  await isProven(page)
   await page.goto(`${base}/start`)
   await pressByKeyboard(page, 'main a.button', 'Make a payment')
   await page.locator('input[name=amount]:focus').waitFor()
@@ -186,12 +185,20 @@ test('a wallet on Solana proves itself by a signed message; one that declines, o
     await page.getByText(says).waitFor()
   }
   await page.getByRole('button', { name: 'Sign with Moon Wallet' }).click()
-  await page.getByText('Proven', { exact: true }).first().waitFor()
+  await isProven(page)
   assert.deepEqual(
     complaints.filter((text) => !/status of 422/.test(text)),
     [],
   )
 })
+
+test('every screen on these ways passes the axe checks and fits a small phone', () => {
+  assert.deepEqual(faults, [])
+})
+
+async function isProven(page: Page): Promise<void> {
+  await page.locator('h1 .chip', { hasText: /^Proven$/ }).waitFor()
+}
 
 /** The service as an operator starts it: nodes, a settler, nobody signed up. */
 async function openService() {

@@ -138,7 +138,7 @@ test('what cannot be refunded says why: not final and until when, a wallet that 
   await says(/not final yet.* from about \d/)
   await db.query('update credits set finalized_at = clock() where payment_id = $1', [paymentId])
   await db.query('update wallets set proven_at = null where store_id = $1', [store.id])
-  await says(/has not proven that it owns the wallet .* How to prove a wallet/)
+  await says(/has not proven that it owns the wallet .* Prove the wallet/)
   await db.query('update wallets set proven_at = clock() where store_id = $1', [store.id])
   await db.query('update credits set orphaned_at = clock(), reversed_at = clock() where payment_id = $1', [
     paymentId,

@@ -29,6 +29,7 @@ import {
 import { cut } from '../payments/view.ts'
 import { type Screen, withQuery } from '../screen.ts'
 import type { Texts } from '../texts/choose.ts'
+import { nodeForWallets } from '../wallets/parts.ts'
 
 export const statuses: readonly RefundStatus[] = [
   'REQUESTED',
@@ -199,9 +200,7 @@ function renderSigning(screen: Screen, wire: Wire): Html {
   const texts = screen.texts.refunds
   const network = networks.find(({ caip2 }) => caip2 === wire.network)
   if (!network || wire.recipient === null) return html``
-  // The URL of a local chain's node is no secret; other nodes' URLs may contain a key.
-  const rpcUrl = network.isLocal ? ctx.config.nodes[network.id]?.[0]?.url : network.publicRpcUrl
-  const { family, ...chain } = describeForWallets(network, rpcUrl ?? null)
+  const { family, ...chain } = describeForWallets(network, nodeForWallets(ctx, network))
   const path = pathOf(screen, wire)
   const values = {
     sign: family,

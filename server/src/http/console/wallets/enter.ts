@@ -20,7 +20,7 @@ const addressMax = 100
 /** More than stores have in use. Older ones are entered anew. */
 const knownMax = 100
 
-export const kinds: readonly CustodialType[] = ['NON_CUSTODIAL', 'CUSTODIAL']
+const kinds: readonly CustodialType[] = ['NON_CUSTODIAL', 'CUSTODIAL']
 
 type Fault = AddressFault | 'secret' | 'network'
 
