@@ -245,7 +245,7 @@ export const en = {
         },
         refunds: {
           title: 'Refunds',
-          text: 'What the wallet so far received is refunded from it. Keep its keys.',
+          text: 'What the current wallet received is refunded from it. Keep its keys.',
         },
         proof: {
           title: 'Next',
