@@ -57,6 +57,8 @@ function fill(path: string, tag: string): string {
     refundId: id('rf'),
     storeId: id('st'),
     walletId: id('wal'),
+    changeId: id('wch'),
+    linkId: id('lnk'),
     keyId: `${tag}${'a'.repeat(16)}`,
     endpointId: id('we'),
     deliveryId: id('dlv'),

@@ -13,8 +13,8 @@ type Accounts = Readonly<
 /**
  * The environment variable TOKEN_ARTIFACT may name a placement file, so that every local chain of tests, bench, dev and
  * chaos runs another build of the token, say Circle's own. It is JSON: a list with one of these for each token.
- * - `domain` is the token's EIP-712 domain without the chain's id. A token of networks.ts takes the entry with its own
- *   domain; one without an entry stays ours.
+ * - `domain` is the token's EIP-712 domain without the chain's id. A token takes the entry with its own domain and
+ *   decimals; one without an entry stays ours.
  * - `accounts` is all that the token consists of: its proxy at `verifyingContract`, its implementation, its libraries.
  *
  * The storage is that of a token in use: initialized, with its own address on the blacklist, and with these rights. The
@@ -23,6 +23,7 @@ type Accounts = Readonly<
  */
 export type TokenPlacement = {
   readonly domain: LocalAsset['domain'] & { readonly verifyingContract: Address }
+  readonly decimals: number
   readonly accounts: Accounts
 }
 
@@ -38,8 +39,9 @@ export async function accountsOf(asset: LocalAsset, contracts: Contracts): Promi
   const file = readTokenArtifact()
   const placements: readonly TokenPlacement[] = file ? JSON.parse(await readFile(file, 'utf8')) : []
   const placement = placements.find(
-    ({ domain: { name, version, verifyingContract } }) =>
+    ({ domain: { name, version, verifyingContract }, decimals }) =>
       isAddressEqual(verifyingContract, asset.address as Address) &&
+      decimals === asset.decimals &&
       name === asset.domain.name &&
       version === asset.domain.version,
   )

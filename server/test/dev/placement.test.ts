@@ -47,6 +47,7 @@ async function readPlacement({ client, domain, token }: TestChain): Promise<Toke
   const { name, version } = domain
   return {
     domain: { name, version, verifyingContract: token },
+    decimals: 6,
     accounts: Object.fromEntries(addresses.map((address) => [address, accounts[address] ?? assert.fail()])),
   }
 }

@@ -21,14 +21,15 @@ test('whoever signs up sees on the wallets’ screen that the wallet waits for a
   const { memberId, options } = (await browser.done('/sign-up/options', { ...stranger })).json()
   const answer = openAuthenticator(browser.url).create(options)
   await browser.done('/sign-up', { ...stranger, memberId, answer })
-  const found = await ctx.db.query<{ store_id: string; registration: string; unowned: boolean }>(
-    'select store_id, registration, unowned from wallets',
+  const found = await ctx.db.query<{ id: string; store_id: string; registration: string; unowned: boolean }>(
+    'select id, store_id, registration, unowned from wallets',
   )
   assert.equal(found.length, 2)
   for (const { registration, unowned } of found) assert(unowned && registration === '0')
   const screen = await browser.get(`/stores/${found[0]?.store_id}/wallets`)
   assert.match(screen.body, /Waiting for a signature/)
-  assert.match(screen.body, /until its holder has <a href="[^"]*\/docs\/build#wallets">proven/)
+  assert.match(screen.body, /Nothing is paid to it until a signature proves that it is yours/)
+  assert(screen.body.includes(`/wallets/${found[0]?.id}">Prove that it is yours`))
   assert.deepEqual(await directory.db.query('select 1 from owners'), [])
 })
 

@@ -131,8 +131,9 @@ async function placeCircle(): Promise<TokenPlacement[]> {
     const request = client.request as (call: { method: string }) => Promise<Hex>
     const dump = gunzipSync(Buffer.from((await request({ method: 'anvil_dumpState' })).slice(2), 'hex'))
     const { accounts }: { accounts: TokenPlacement['accounts'] } = JSON.parse(dump.toString())
-    return [...tokens].map(([key, { domain }]) => ({
+    return [...tokens].map(([key, { domain, decimals }]) => ({
       domain: { ...domain, verifyingContract: getAddress(key) },
+      decimals,
       accounts: Object.fromEntries(
         [getAddress(key), implementation, signatures].map((address) => {
           const found = accounts[address.toLowerCase() as Address] ?? assert.fail(address)
