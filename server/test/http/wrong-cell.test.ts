@@ -25,6 +25,7 @@ const prefixes: Readonly<Record<string, string>> = {
   storeId: 'st',
   checkoutId: 'ch',
   walletId: 'wal',
+  linkId: 'lnk',
   paymentId: 'pay',
   refundId: 'rf',
   endpointId: 'we',

@@ -37,7 +37,7 @@ const invoiceFields = {
 
 const sum = () => Type.String()
 
-export const Invoice = shape<Wire.Invoice>()(
+const Invoice = shape<Wire.Invoice>()(
   {
     ...invoiceFields,
     taxes: Type.Array(object({ taxRate: Type.String(), net: sum(), tax: sum(), gross: sum() }), {
@@ -51,7 +51,7 @@ export const Invoice = shape<Wire.Invoice>()(
   { description: 'It never changes. Absent unless the link is an invoice.' },
 )
 
-export const CreateInvoice = shape<Wire.CreateInvoice>()(invoiceFields)
+const CreateInvoice = shape<Wire.CreateInvoice>()(invoiceFields)
 
 export const Link = shape<Wire.Link>()({
   id: Type.String({ description: 'Begins with lnk_.' }),

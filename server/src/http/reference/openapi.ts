@@ -3,7 +3,7 @@ import { type ProblemCode, problems } from '../../problems.ts'
 import { Checkout, CreateCheckout, StoreCheckout } from '../api/checkouts.ts'
 import { Event } from '../api/events.ts'
 import { ApiKey, ApiKeySecret, CreateApiKey, RotateApiKey } from '../api/keys.ts'
-import { CreateInvoice, CreateLink, Invoice, InvoiceLine, Link, UpdateLink } from '../api/links.ts'
+import { CreateLink, InvoiceLine, Link, UpdateLink } from '../api/links.ts'
 import { Currency, Network } from '../api/networks.ts'
 import { TermsSchema } from '../api/pay.ts'
 import { CheckoutPayment, Payment, PaymentHint } from '../api/payments.ts'
@@ -33,8 +33,6 @@ const components = {
   Link,
   CreateLink,
   UpdateLink,
-  Invoice,
-  CreateInvoice,
   InvoiceLine,
   Refund,
   CreateRefund,

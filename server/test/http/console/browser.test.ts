@@ -122,7 +122,8 @@ test('an owner confirms the wallet that a key asked for, and goes back to the on
   await page.getByRole('button', { name: 'Confirm' }).click()
   await page.getByText('confirmed by Olga').waitFor()
   const { id } = await store.create()
-  await page.getByRole('listitem').filter({ hasText: 'confirmed by Olga' }).getByRole('button').click()
+  await page.getByRole('listitem').filter({ hasText: 'confirmed by Olga' }).getByRole('link').click()
+  await page.getByRole('button', { name: 'Go back' }).click()
   await page.getByText('Undone by Olga').waitFor()
   while (await cancelUndone(ctx, ctx.now()));
   assert.equal((await store.call('GET', `/api/v1/checkouts/${id}`)).json().status, 'CANCELED')

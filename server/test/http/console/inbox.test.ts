@@ -61,7 +61,7 @@ test('every payment says in words why it completed nothing, and the navigation c
   for (const why of [
     /^gone was canceled$/,
     /^twice was paid already$/,
-    /^old had expired \d+ \w+ before$/,
+    /^old had expired \d+ \w+ earlier$/,
     /^over asked for 41.00 USDC; this is 0.50 USDC too much$/,
     /^short asked for 41.00 USDC; 1.00 USDC is missing$/,
   ])

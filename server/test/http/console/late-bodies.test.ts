@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { newId } from '../../../src/ids.ts'
 import { creditByHand } from '../../support/by-hand.ts'
 import { dumpRows } from '../../support/dump.ts'
 import { type Held, holdBody, isSomebodyWaiting } from '../../support/late-body.ts'
@@ -45,6 +46,7 @@ const values: Readonly<Record<string, string>> = {
   ':checkoutId': (await store.create()).id,
   ':paymentId': await creditByHand(console.farthing, (await store.create()).id),
   ':refundId': `rf_00${'0'.repeat(26)}`,
+  ':walletId': newId('wal', '00', new Date()),
 }
 const fill = (path: string) => path.replaceAll(/:\w+/g, (name) => values[name] ?? assert.fail(name))
 
