@@ -25,7 +25,7 @@ import {
 } from './checkout.ts'
 
 /** A price that needs no rate can't drift. A rate is guaranteed for only an hour. */
-const lifetimeSeconds = 86_400
+const lifetimeSecondsDefault = 86_400
 const lifetimeWithRateSeconds = 3_600
 const hourMs = 3_600_000
 /** Measured on 2 cores: two batches of up to 128 keep the database busy, and more only add waiting time. */
@@ -134,20 +134,31 @@ export function openCreateCheckout<Who extends Creator = Caller>(
 
 /** Creates one at a time, counting the store's checkouts of the last hour. Only stores with limits take this way. */
 async function insertLimited(ctx: Context, row: NewCheckout): Promise<boolean> {
-  const { storeId, createdAt } = row.checkout
-  const { unprovenCheckoutsPerHour: perHour, cell } = ctx.config
+  const { storeId } = row.checkout
   return await insertAlone(ctx, row, async (tx) => {
     // The store may have proven a wallet meanwhile. Then nothing is inserted, and the checkout is drafted again.
-    if ((await holdStore(tx, storeId)) !== row.revision) return
-    const since = firstIdAt('ch', cell, new Date(createdAt.getTime() - hourMs))
-    const full = await findFullSince(tx, storeId, since, perHour)
-    if (full === null) return
-    throw new Problem(
-      'rate_limited',
-      `A store that has not proven a wallet creates at most ${perHour} checkouts per hour. Prove the wallet to lift the limit.`,
-      { retryAfterSeconds: Math.max(1, Math.ceil((full.getTime() + hourMs - createdAt.getTime()) / 1_000)) },
-    )
+    if ((await holdStore(tx, storeId)) === row.revision) await refuseUnproven(ctx, tx, row.checkout)
   })
+}
+
+/**
+ * Refuses a checkout of a store that has made as many within an hour as it may before it proves a wallet. What buyers make
+ * by opening links is counted apart: a stranger can't use up what the store may make itself.
+ */
+export async function refuseUnproven(
+  ctx: Context,
+  tx: Transaction,
+  { storeId, linkId, createdAt }: Checkout,
+): Promise<void> {
+  const { unprovenCheckoutsPerHour: perHour, cell } = ctx.config
+  const since = firstIdAt('ch', cell, new Date(createdAt.getTime() - hourMs))
+  const full = await findFullSince(tx, storeId, since, { count: perHour, isByLink: linkId !== null })
+  if (full === null) return
+  throw new Problem(
+    'rate_limited',
+    `A store that has not proven a wallet creates at most ${perHour} checkouts per hour. Prove the wallet to lift the limit.`,
+    { retryAfterSeconds: Math.max(1, Math.ceil((full.getTime() + hourMs - createdAt.getTime()) / 1_000)) },
+  )
 }
 
 async function insertAlone(
@@ -229,40 +240,56 @@ async function draftCheckout(
   if (!price || !priceCurrency || mistakes.length > 0) throw invalid(...mistakes)
   requirePayable(ctx, { store, wallets })
 
-  const quote = await quoteCurrency(ctx, priceCurrency, now)
-  const options = listOptions(ctx, { store, wallets }, price, quote)
+  const rate = await quoteCurrency(ctx, priceCurrency, now)
+  const checkout = composeCheckout(
+    ctx,
+    { store, wallets },
+    {
+      ...{ id: newId('ch', ctx.config.cell, now), linkId: null, orderId: input.orderId },
+      ...{ priceAmount: input.priceAmount, priceCurrency, rate },
+      ...{ successRedirectUrl, cancelUrl, description, metadata },
+    },
+    { lifetimeSeconds: input.expiresInSeconds, now },
+  )
+  return { ...asNew(ctx, checkout, store), actor, idempotency }
+}
 
-  const lifetime = input.expiresInSeconds ?? (quote ? lifetimeWithRateSeconds : lifetimeSeconds)
-  const checkout: Checkout = {
-    id: newId('ch', ctx.config.cell, now),
+/** A checkout whose price was checked, at a rate, by what the store is now. */
+export function composeCheckout(
+  ctx: Context,
+  { store, wallets }: Seller,
+  wanted: Omit<
+    Checkout,
+    'storeId' | 'options' | 'finality' | 'status' | 'version' | 'createdAt' | 'expiresAt'
+  >,
+  { lifetimeSeconds, now }: { readonly lifetimeSeconds?: number | undefined; readonly now: Date },
+): Checkout {
+  const { rate, priceAmount } = wanted
+  const price = parseDecimal(priceAmount)
+  const lifetime = lifetimeSeconds ?? (rate ? lifetimeWithRateSeconds : lifetimeSecondsDefault)
+  return {
+    ...wanted,
     storeId: store.id,
-    linkId: null,
-    orderId: input.orderId,
-    priceAmount: input.priceAmount,
-    priceCurrency,
-    successRedirectUrl,
-    cancelUrl,
-    description,
-    metadata,
-    rate: quote,
-    options,
-    finality: finalityFor(store.finalityPolicy, priceInUnits(price, quote, policyDecimals)),
+    options: listOptions(ctx, { store, wallets }, price, rate),
+    finality: finalityFor(store.finalityPolicy, priceInUnits(price, rate, policyDecimals)),
     status: 'OPEN',
     version: 1,
     createdAt: now,
     expiresAt: new Date(now.getTime() + lifetime * 1_000),
   }
-  return {
-    checkout,
-    revision: store.revision,
-    eventId: newId('evt', ctx.config.cell, now),
-    actor,
-    idempotency,
-    answer: JSON.stringify(toWire(ctx, checkout)),
-  }
 }
 
-type Seller = Creator['holder']
+/** The checkout as it is inserted, without who asked for it. */
+export function asNew(
+  ctx: Context,
+  checkout: Checkout,
+  { revision }: Pick<Store, 'revision'>,
+): Omit<NewCheckout, 'actor' | 'idempotency'> {
+  const eventId = newId('evt', ctx.config.cell, checkout.createdAt)
+  return { checkout, revision, eventId, answer: JSON.stringify(toWire(ctx, checkout)) }
+}
+
+export type Seller = Creator['holder']
 
 /** Throws a Problem unless the store may create checkouts, and has a wallet that they can be paid to. */
 export function requirePayable(ctx: Context, { store, wallets }: Seller): void {
@@ -272,7 +299,7 @@ export function requirePayable(ctx: Context, { store, wallets }: Seller): void {
 }
 
 /** The ways to pay a price: one for each token of each network that the store has a wallet for. */
-function listOptions(
+export function listOptions(
   ctx: Context,
   { store, wallets }: Seller,
   price: Decimal,
@@ -478,11 +505,12 @@ async function findFullSince(
   tx: Transaction,
   storeId: StoreId,
   since: CheckoutId,
-  count: number,
+  { count, isByLink }: { readonly count: number; readonly isByLink: boolean },
 ): Promise<Date | null> {
   const [row] = await tx.query<{ created_at: Date }>(
-    'select created_at from checkouts where store_id = $1 and id > $2 order by id desc offset $3 limit 1',
-    [storeId, since, count - 1],
+    `select created_at from checkouts where store_id = $1 and id > $2 and (link_id is not null) = $4
+     order by id desc offset $3 limit 1`,
+    [storeId, since, count - 1, isByLink],
   )
   return row?.created_at ?? null
 }

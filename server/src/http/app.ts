@@ -32,6 +32,7 @@ import { mountForms, mountPrepare } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
 import { mountDocs } from './docs/mount.ts'
 import { addressBucket, openLimiter } from './limits.ts'
+import { mountLinks } from './links/mount.ts'
 import { type Health, openReadyCheck } from './operations.ts'
 import { mountPage } from './page/page.ts'
 import { callerOf, type Route } from './route.ts'
@@ -96,6 +97,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   mountForms(app, ctx, engine.rails, pagePathOf(ctx))
   mountPrepare(app, ctx, engine)
   mountAddressRequests(app, ctx, pagePathOf(ctx))
+  mountLinks(app, ctx, pagePathOf(ctx))
   mountDid(app, ctx, engine.issuer)
   const isReady = openReadyCheck(ctx, health)
   mountDocs(app, ctx, routes, isReady)

@@ -95,6 +95,14 @@ function checkAmount(pointer: string, text: string): Mistake[] {
 /** No price has more decimals. */
 const decimalsMax = 6
 
+/** Whether a buyer may choose this amount. */
+export function isWithin(
+  amount: string,
+  { min, max }: { readonly min: string; readonly max: string },
+): boolean {
+  return parsePrice(amount) !== null && !isLess(amount, min) && !isLess(max, amount)
+}
+
 /** Whether one price is less than another. Both were checked. */
 function isLess(one: string, other: string): boolean {
   const [a, b] = [one, other].map((text) => {

@@ -64,9 +64,14 @@ export function isPaid(wasPaid: boolean, { hasCompleted, hasProcessing }: LinkFa
   return hasCompleted || (wasPaid && hasProcessing)
 }
 
+/** Where a link is, below the payment pages. */
+export function linkPathOf(id: string): string {
+  return `l/${id}`
+}
+
 /** The address of a link. */
-function urlOf({ config }: Context, id: LinkId): string {
-  return `${config.checkoutPageUrl}/l/${id}`
+function urlOf({ config }: Context, id: string): string {
+  return `${config.checkoutPageUrl}/${linkPathOf(id)}`
 }
 
 export function linkToWire(ctx: Context, link: Link): Wire {

@@ -1,3 +1,4 @@
+import type { CheckoutStatus } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, LinkId, StoreId } from '../ids.ts'
 import type { Link } from './link.ts'
@@ -26,6 +27,12 @@ export type LinkRow = {
   created_at: Date
 }
 
+export type OpenedLink = Link & {
+  readonly quoteKey: Buffer
+  /** Null if it has no such checkout. */
+  readonly sharedStatus: CheckoutStatus | null
+}
+
 /** SQL: a LinkRow from `l`. */
 export const linkColumns = `l.id, l.store_id, l.kind, l.title, l.description, l.price_amount, l.min_amount, l.max_amount,
   l.price_currency, l.invoice, l.metadata, l.until, l.until <= clock() as is_over, l.closed_at, l.paid_at, l.checkout_id,
@@ -46,6 +53,29 @@ export async function lockLink(tx: Transaction, storeId: StoreId, linkId: string
     [storeId, linkId],
   )
   return row ? toLink(row) : null
+}
+
+/** A link by its id alone, for who opens it, with the status of the checkout that its buyers share. */
+export async function readOpened(db: Reader, linkId: string): Promise<OpenedLink | null> {
+  const [row] = await db.query<LinkRow & { quote_key: Buffer; shared_status: CheckoutStatus | null }>(
+    `select ${linkColumns}, l.quote_key,
+       (select c.status from checkouts c where c.id = l.checkout_id) as shared_status
+     from links l where l.id = $1`,
+    [linkId],
+  )
+  return row ? { ...toLink(row), quoteKey: row.quote_key, sharedStatus: row.shared_status } : null
+}
+
+/** Locks a link for a checkout about to be made. Made and changed only under this lock. */
+export async function lockOpened(tx: Transaction, linkId: LinkId): Promise<OpenedLink | null> {
+  await tx.query('select 1 as held from links where id = $1 for no key update', [linkId])
+  return await readOpened(tx, linkId)
+}
+
+/** Records that a checkout was made. */
+export async function noteMade(tx: Transaction, { id, kind }: Link, checkoutId: CheckoutId): Promise<void> {
+  const shared = kind === 'once' ? checkoutId : null
+  await tx.query('update links set made = made + 1, checkout_id = $2 where id = $1', [id, shared])
 }
 
 /** Records that an event is about the link, so that it is deleted with the link. */

@@ -37,6 +37,8 @@ export function renderDocument(
     readonly languageLinks: (tag: string) => string
     /** Whether it works without our script, and has none. */
     readonly isStatic?: boolean
+    /** What a messenger shows of a link to this page. */
+    readonly preview?: { readonly url: string; readonly site: string; readonly description: string }
   },
 ): Document {
   const { name, integrity } = assets.script
@@ -55,6 +57,7 @@ export function renderDocument(
 <meta name="robots" content="noindex,nofollow">
 <meta name="color-scheme" content="light dark">
 <title>${page.title}</title>
+${page.preview !== undefined && renderPreview(page.title, page.preview)}
 <link rel="icon" href="data:,">
 ${styles.map((style) => ({ html: `<style>${style}</style>` }))}
 ${still === undefined && !page.isStatic && script}
@@ -68,6 +71,17 @@ ${page.main}
 </html>
 `
   return { status: page.status, headers: headersFor(url, styles, still !== undefined), text: document.html }
+}
+
+/** Open Graph. */
+function renderPreview(
+  title: string,
+  { url, site, description }: { readonly url: string; readonly site: string; readonly description: string },
+): Html {
+  const tags = { type: 'website', url, site_name: site, title, description }
+  return html`${Object.entries(tags).map(
+    ([name, content]) => html`<meta property="og:${name}" content="${content}">\n`,
+  )}`
 }
 
 /**

@@ -227,6 +227,39 @@ export const german: Language = {
     stay: 'Hier bleiben',
     checkAgain: 'Erneut prüfen',
 
+    link: {
+      pay: 'Weiter',
+      about: 'Als Nächstes wählen Sie, wie Sie zahlen.',
+      howMuch: 'Wie viel möchten Sie zahlen?',
+      between: 'Zwischen {min} und {max}',
+      mistake: 'Geben Sie einen Betrag zwischen {min} und {max} ein, zum Beispiel {example}.',
+      outdated:
+        'Diese Seite war länger offen, oder der Shop hat etwas geändert. Bitte prüfen Sie sie und fahren Sie fort.',
+      paid: { title: 'Das ist bezahlt', text: 'Hier ist nichts mehr zu zahlen.' },
+      closed: {
+        title: 'Dieser Link ist geschlossen',
+        text: '{store} hat ihn geschlossen. Bitte senden Sie nichts.',
+      },
+      ended: {
+        title: 'Dieser Link ist abgelaufen',
+        text: 'Die Zeit zum Zahlen ist vorbei. Bitte senden Sie nichts. Bitten Sie {store} um einen neuen Link.',
+      },
+      unpayable: {
+        title: '{store} kann gerade nicht bezahlt werden',
+        text: 'Bitte versuchen Sie es später noch einmal, oder fragen Sie den Shop.',
+      },
+      invoice: 'Rechnung',
+      due: 'Fällig am',
+      buyer: 'Rechnung an',
+      line: 'Posten',
+      quantity: 'Menge',
+      each: 'Einzelpreis',
+      taxRate: 'Steuer',
+      net: 'Netto',
+      tax: 'Steuer {rate} %',
+      total: 'Summe',
+    },
+
     addressRequest: {
       title: 'Rückzahlung von {store}',
       amount: 'Ihre Rückzahlung',

@@ -221,6 +221,37 @@ export const english = {
     stay: 'Stay here',
     checkAgain: 'Check again',
 
+    /** The page of a link, on which nothing is paid yet. */
+    link: {
+      pay: 'Continue',
+      about: 'Next you choose how to pay.',
+      howMuch: 'How much would you like to pay?',
+      between: 'Between {min} and {max}',
+      mistake: 'Enter an amount between {min} and {max}, such as {example}.',
+      outdated:
+        'This page was open for a while, or the store has changed something. Please check it and continue.',
+      paid: { title: 'This has been paid', text: 'There is nothing left to pay here.' },
+      closed: { title: 'This link is closed', text: '{store} has closed it, so please don’t send anything.' },
+      ended: {
+        title: 'This link has ended',
+        text: 'The time to pay is over, so please don’t send anything. Ask {store} for a new link.',
+      },
+      unpayable: {
+        title: '{store} can’t be paid right now',
+        text: 'Please try again later, or ask the store.',
+      },
+      invoice: 'Invoice',
+      due: 'Due date',
+      buyer: 'Billed to',
+      line: 'Item',
+      quantity: 'Quantity',
+      each: 'Price each',
+      taxRate: 'Tax',
+      net: 'Net',
+      tax: 'Tax {rate} %',
+      total: 'Total',
+    },
+
     /** The page on which a store asks a buyer where a refund should go. */
     addressRequest: {
       title: 'Refund from {store}',

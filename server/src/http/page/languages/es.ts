@@ -220,6 +220,35 @@ export const spanish: Language = {
     stay: 'Quedarme aquí',
     checkAgain: 'Comprobar de nuevo',
 
+    link: {
+      pay: 'Continuar',
+      about: 'A continuación elige cómo pagar.',
+      howMuch: '¿Cuánto quiere pagar?',
+      between: 'Entre {min} y {max}',
+      mistake: 'Escriba un importe entre {min} y {max}, por ejemplo {example}.',
+      outdated: 'Esta página llevaba un rato abierta o la tienda ha cambiado algo. Revísela y continúe.',
+      paid: { title: 'Esto ya está pagado', text: 'Aquí no queda nada por pagar.' },
+      closed: { title: 'Este enlace está cerrado', text: '{store} lo ha cerrado. No envíe nada.' },
+      ended: {
+        title: 'Este enlace ha terminado',
+        text: 'El plazo para pagar ha pasado. No envíe nada. Pida a {store} un enlace nuevo.',
+      },
+      unpayable: {
+        title: 'Ahora no se puede pagar a {store}',
+        text: 'Vuelva a intentarlo más tarde o pregunte a la tienda.',
+      },
+      invoice: 'Factura',
+      due: 'Vencimiento',
+      buyer: 'Facturado a',
+      line: 'Concepto',
+      quantity: 'Cantidad',
+      each: 'Precio unitario',
+      taxRate: 'Impuesto',
+      net: 'Neto',
+      tax: 'Impuesto {rate} %',
+      total: 'Total',
+    },
+
     addressRequest: {
       title: 'Reembolso de {store}',
       amount: 'Su reembolso',

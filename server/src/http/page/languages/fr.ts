@@ -221,6 +221,36 @@ export const french: Language = {
     stay: 'Rester ici',
     checkAgain: 'Vérifier à nouveau',
 
+    link: {
+      pay: 'Continuer',
+      about: 'Vous choisirez ensuite comment payer.',
+      howMuch: 'Combien souhaitez-vous payer ?',
+      between: 'Entre {min} et {max}',
+      mistake: 'Saisissez un montant entre {min} et {max}, par exemple {example}.',
+      outdated:
+        'Cette page est restée ouverte un moment, ou la boutique a changé quelque chose. Vérifiez-la, puis continuez.',
+      paid: { title: 'C’est payé', text: 'Il n’y a plus rien à payer ici.' },
+      closed: { title: 'Ce lien est fermé', text: '{store} l’a fermé. N’envoyez rien.' },
+      ended: {
+        title: 'Ce lien a expiré',
+        text: 'Le délai de paiement est dépassé. N’envoyez rien. Demandez un nouveau lien à {store}.',
+      },
+      unpayable: {
+        title: '{store} ne peut pas être payé pour le moment',
+        text: 'Réessayez plus tard ou demandez à la boutique.',
+      },
+      invoice: 'Facture',
+      due: 'Échéance',
+      buyer: 'Facturé à',
+      line: 'Article',
+      quantity: 'Quantité',
+      each: 'Prix unitaire',
+      taxRate: 'Taxe',
+      net: 'Net',
+      tax: 'Taxe {rate} %',
+      total: 'Total',
+    },
+
     addressRequest: {
       title: 'Remboursement de {store}',
       amount: 'Votre remboursement',
