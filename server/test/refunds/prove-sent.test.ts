@@ -125,7 +125,7 @@ test('what does not prove a refund says why, and another transaction can be name
   const wrong = [
     [old, /older than the refund/],
     [await send(stranger, 7_000_000n), /did not pay the refund’s recipient/],
-    [await send(buyer, 6_999_999n), /another amount/],
+    [await send(buyer, 6_999_999n), /not the refund’s amount/],
     [await send(buyer, 7_000_000n, stranger), /not proven/],
     [
       (await chain.perform({ to: multicallAddress, data: '0x', from: treasury })).transactionHash,
@@ -212,8 +212,8 @@ test('only a refund of this way, with a recipient, takes a transaction, and only
   const nobody = await refund(shop, storeId, paymentId, { amount: 1_000_000n, way: 'self-sent' })
   await assertRefuses(name(nobody.id, `0x${'ab'.repeat(32)}`), 'invalid_request', /no recipient yet/)
   const signed = await refund(shop, storeId, paymentId, { amount: 1_000_000n, recipient: buyer })
-  await assertRefuses(name(signed.id, `0x${'ab'.repeat(32)}`), 'invalid_request', /way is signed/)
-  await assertRefuses(declareRefund(ctx, storeId, key, signed.id, 'x'), 'invalid_request', /way is signed/)
+  await assertRefuses(name(signed.id, `0x${'ab'.repeat(32)}`), 'invalid_request', /way is "signed"/)
+  await assertRefuses(declareRefund(ctx, storeId, key, signed.id, 'x'), 'invalid_request', /way is "signed"/)
   await cancelRefund(ctx, storeId, member, id, ctx.now())
   await assertRefuses(name(id, `0x${'ab'.repeat(32)}`), 'refund_canceled')
 })

@@ -288,7 +288,7 @@ test('a recipient that the token blocks: refused with words; blocked after signi
 test('a signature of somebody else is refused, and so is one for a refund that was canceled', async () => {
   const paid = next()
   const { id } = await refunds.create(paid.paymentId)
-  await assert.rejects(refunds.present(id, '0x00'), isProblem('invalid_request', /Prepare the refund/))
+  await assert.rejects(refunds.present(id, '0x00'), isProblem('invalid_request', /Prepare it/))
   const stranger = await refunds.sign(id, newPayer().key)
   await assert.rejects(refunds.present(id, stranger), isProblem('invalid_request', /has not signed this/))
   const signature = await refunds.sign(id)

@@ -142,7 +142,7 @@ test('a transfer that the store made by itself proves a refund once; another’s
   await chain.fund(stranger.address, { lamports: 1_000_000_000n })
   const wrong = [
     [(await shop.read(signed.id)).transaction ?? '', /signed authorization/],
-    [await sendFrom(wallet, 100_000n), /another amount/],
+    [await sendFrom(wallet, 100_000n), /not the refund’s amount/],
     [await sendFrom(stranger, 200_000n), /not proven/],
   ] as const
   for (const [transaction, why] of wrong) {
