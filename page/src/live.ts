@@ -38,8 +38,8 @@ export function watchLive(): void {
 }
 
 function isOver(): boolean {
-  const { status, isReturning } = terms() ?? {}
-  return (status === 'COMPLETED' && !isReturning) || status === 'CANCELED'
+  const { status, isAwaiting } = terms() ?? {}
+  return (status === 'COMPLETED' || status === 'CANCELED') && !isAwaiting
 }
 
 async function ask(): Promise<void> {

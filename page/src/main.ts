@@ -2,7 +2,7 @@ import { leaveSoon, stay } from './leave.ts'
 import { watchLive } from './live.ts'
 import { pay, startOver } from './pay.ts'
 import { hasSigned, settle } from './settle.ts'
-import { dress, follow, listWallets } from './show.ts'
+import { dress, follow, listWallets, turnToApps } from './show.ts'
 import { terms } from './terms.ts'
 import { watchWallets } from './wallets/discover.ts'
 import { signOnEvm } from './wallets/evm.ts'
@@ -11,11 +11,14 @@ import { wallets } from './wallets/found.ts'
 import { signOnSolana } from './wallets/solana.ts'
 
 const copiedMs = 2_000
+/** Wallets announce themselves within this time, in all browsers that have one. */
+const announcedMs = 1_000
 
 dress()
 if (terms()) {
   watchWallets({ EVM: signOnEvm, SOLANA: signOnSolana }, listWallets)
   watchLive()
+  setTimeout(turnToApps, announcedMs)
   // A buyer who opens a receipt again wants to read it: redirect only after a payment that this tab saw complete.
   if (terms()?.status !== 'COMPLETED' || hasSigned()) {
     new MutationObserver(leaveSoon).observe(document.body, { childList: true })

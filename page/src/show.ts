@@ -85,6 +85,29 @@ export function listWallets(): void {
   find('#sign-once')?.toggleAttribute('hidden', !isFound)
 }
 
+/** A phone's browser has no wallet, so the page turns to the apps, unless the buyer has chosen a way. */
+export function turnToApps(): void {
+  const isPhone = matchMedia('(hover: none) and (pointer: coarse)').matches
+  const isChosen = /[?&](way|notice|unsent)=/.test(location.search)
+  const link = find('a[data-way=phone]') as HTMLAnchorElement | null
+  const isWallet = find('a[data-way=wallet]')?.hasAttribute('aria-current')
+  if (isPhone && !isChosen && isWallet && wallets.length === 0 && shown === null && link)
+    void follow(link.href)
+}
+
+/** Says which account the wallet offered and, where it is known, what the account has. */
+export function showHolder(account: string, units: bigint | null, decimals: number): void {
+  const holder = find('#holder')
+  const [code, balance] = [holder?.querySelector('code'), holder?.querySelector('b')]
+  if (!holder || !code || !balance) return
+  const digits = String(units ?? 0n).padStart(decimals + 1, '0')
+  const [whole, fraction] = [digits.slice(0, -decimals), digits.slice(-decimals).replace(/0+$/, '')]
+  code.textContent = `${account.slice(0, 6)}…${account.slice(-4)}`
+  balance.textContent = `${whole}.${fraction.padEnd(2, '0')}`
+  balance.closest('div')?.toggleAttribute('hidden', units === null)
+  holder.hidden = false
+}
+
 let last = Promise.resolve(true)
 
 /**

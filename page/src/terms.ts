@@ -6,8 +6,8 @@ export type Terms = {
   readonly status: 'OPEN' | 'PROCESSING' | 'COMPLETED' | 'EXPIRED' | 'CANCELED'
   /** Whether a wallet may be asked. Not if money has arrived or the buyer has named a transaction. */
   readonly isPayable: boolean
-  /** Whether a refund is on its way. */
-  readonly isReturning: boolean
+  /** Whether more may happen after it is over: a refund is on its way, or a transaction is being looked for. */
+  readonly isAwaiting: boolean
   /** The `place` of the option that the page shows. */
   readonly chosen: number | null
   /** The server's time in milliseconds when it rendered the page: the buyer's clock may be wrong. */
@@ -43,7 +43,7 @@ export type EvmOption = AnyOption<{ readonly name: string; readonly version: str
   readonly chain: { readonly chainId: string }
 }
 
-type SolanaOption = AnyOption<object> & {
+export type SolanaOption = AnyOption<object> & {
   readonly family: 'SOLANA'
   /** As the Wallet Standard names it. */
   readonly chain: string

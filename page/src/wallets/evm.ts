@@ -1,4 +1,4 @@
-import { show } from '../show.ts'
+import { show, showHolder } from '../show.ts'
 import type { EvmOption } from '../terms.ts'
 import { Stop } from '../trouble.ts'
 import { makeAuthorization, typedData } from './authorization.ts'
@@ -19,21 +19,29 @@ export async function signOnEvm(provider: Provider, checkIsMine: () => void): Pr
     await moveTo(provider, option)
     checkIsMine()
   }
-  if (await isTooPoor(provider, option, account)) throw new Stop('funds')
+  const balance = await readBalance(provider, option, account)
   checkIsMine()
+  if (balance !== null && balance < BigInt(option.accepted.amount)) {
+    showHolder(account, balance, option.decimals)
+    throw new Stop('funds')
+  }
   show('signing')
   const authorization = await makeAuthorization(option, account)
   const signature = await signTyped(provider, account, typedData(option, authorization))
   return paymentHeader(option, { signature, authorization })
 }
 
-/** Spares the buyer a useless signature. If the wallet cannot read the balance, it is still asked to sign. */
-async function isTooPoor(provider: Provider, { accepted }: EvmOption, account: string): Promise<boolean> {
+/** Spares the buyer a useless signature. Null if the wallet cannot read it: then it is still asked to sign. */
+async function readBalance(
+  provider: Provider,
+  { accepted }: EvmOption,
+  account: string,
+): Promise<bigint | null> {
   const data = `0x70a08231${account.slice(2).toLowerCase().padStart(64, '0')}`
   const call = { method: 'eth_call', params: [{ to: accepted.asset, data }, 'latest'] }
   try {
-    return BigInt(String(await provider.request(call))) < BigInt(accepted.amount)
+    return BigInt(String(await provider.request(call)))
   } catch {
-    return false
+    return null
   }
 }

@@ -1,5 +1,5 @@
-import { show } from '../show.ts'
-import { path } from '../terms.ts'
+import { show, showHolder } from '../show.ts'
+import { path, type SolanaOption } from '../terms.ts'
 import { Stop } from '../trouble.ts'
 import { checkIsShown, offerFor, paymentHeader } from './offer.ts'
 import { fromBase64, type StandardWallet, toBase64 } from './standard.ts'
@@ -18,7 +18,7 @@ export async function signOnSolana(
   checkIsShown(option)
   if (!wallet.chains.includes(option.chain)) throw new Stop('chain')
   const sign = async (step: 'signing' | 'again') => {
-    const transaction = await prepare(option.accepted.network, account.address)
+    const transaction = await prepare(option, account.address)
     checkIsMine()
     show(step)
     const since = Date.now()
@@ -36,13 +36,16 @@ export async function signOnSolana(
 /** A transaction can be included for 150 blocks, about 32 seconds; it takes a few of them to verify and to send it. */
 const freshMs = 25_000
 
-async function prepare(network: string, payer: string): Promise<Uint8Array> {
+async function prepare({ accepted, decimals }: SolanaOption, payer: string): Promise<Uint8Array> {
   const answer = await fetch(`${path}/prepare`, {
     method: 'POST',
-    body: new URLSearchParams({ network, payer }),
+    body: new URLSearchParams({ network: accepted.network, payer }),
   })
   const { transaction, error } = await answer.json()
-  if (error === 'insufficient_funds') throw new Stop('funds')
+  if (error === 'insufficient_funds') {
+    showHolder(payer, null, decimals)
+    throw new Stop('funds')
+  }
   if (typeof transaction !== 'string') throw new Stop(answer.status < 500 ? 'changed' : 'failed')
   return fromBase64(transaction)
 }

@@ -25,7 +25,7 @@ import {
   shownAfter,
   shownFor,
 } from './parts/summary.ts'
-import { renderWays } from './parts/ways.ts'
+import { renderAlreadySent, renderWays } from './parts/ways.ts'
 
 /** The data from which a payment page is rendered. */
 export type Rendered = {
@@ -64,7 +64,8 @@ export function renderPage(ctx: Context, place: PageHost, { view, accepts, asked
       )}`,
     announced: () => renderAnnounced(view, asked),
     arrived: () => renderArrived(view, language),
-    over: () => html`${renderNotes(view, language)}${renderOutcome(view, language)}`,
+    over: () => html`${renderNotes(view, language)}${renderOutcome(view, language)}
+${renderAlreadySent(view, asked, place.path)}`,
   }
   const main = html`<main data-status="${checkout.status}">
 ${renderHead(view, shown, language, logoOf(place, checkout.id), choice !== null)}
@@ -117,14 +118,15 @@ function titleOf(
   { tag, texts }: Language,
   stage: ReturnType<typeof stageOf>,
   choice: Choice | null,
-  { money }: Shown,
+  { money, isPriceFirst }: Shown,
 ): string {
   const { checkout, store } = view
   if (choice) {
     const { symbol = '', decimals = 0 } = money ? describeOption(money) : {}
-    const amount = money
-      ? `${unitsToText(BigInt(money.amount), decimals)} ${symbol}`
-      : formatPrice(checkout.priceAmount, checkout.priceCurrency, tag)
+    const amount =
+      money && !isPriceFirst
+        ? `${unitsToText(BigInt(money.amount), decimals)} ${symbol}`
+        : formatPrice(checkout.priceAmount, checkout.priceCurrency, tag)
     return fillPlain(texts.title, { amount, store: store.name })
   }
   const messages = {
@@ -159,7 +161,7 @@ function termsOf(
     digest: page.digest,
     status: status === 'OPEN' && view.isPastExpiry ? 'EXPIRED' : status,
     isPayable: page.isPayable,
-    isReturning: view.refunds.some((refund) => refund.status === 'SENT'),
+    isAwaiting: view.announced.length > 0 || view.refunds.some((refund) => refund.status === 'SENT'),
     chosen: page.chosen,
     now: page.now.getTime(),
     options: accepts.flatMap((accepted) => {

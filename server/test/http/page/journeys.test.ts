@@ -138,10 +138,16 @@ test('a payer who declines, has too little, or whose smart account cannot sign s
   await state(declined, 'rejected').getByText('You declined the request in your wallet.').waitFor()
   assert(await payWith(declined).isVisible())
 
-  const poor = await openPage(browser, shop, { wallets: [{ key: newPayer().key }] })
+  const short = newPayer()
+  await shop.chain.mint(short.address, 240_000n)
+  const poor = await openPage(browser, shop, { wallets: [{ key: short.key }] })
   const refused = await poor.openCheckout(id)
   await payWith(refused).click()
-  await state(refused, 'funds').getByText('less than 1.00 USDC on Base').waitFor()
+  await state(refused, 'funds').getByText('doesn’t have 1.00 USDC on Base').waitFor()
+  assert.deepEqual(await refused.locator('#holder dd:visible').allTextContents(), [
+    `${short.address.slice(0, 6)}…${short.address.slice(-4)}`,
+    '0.24 USDC',
+  ])
   assert.equal(poor.signed.length, 0)
 
   // The payer signs, but the contract at the address does not accept the signature.

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { encodeFunctionData } from 'viem'
+import { letTimePass, setStatus } from '../../support/by-hand.ts'
 import { tokenAbi } from '../../support/chain/evm.ts'
 import { payTo } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
@@ -237,4 +238,52 @@ test('while a transaction that the buyer named is looked for, nothing invites a 
   // Whoever named it by mistake is not stuck.
   await page.getByRole('link', { name: 'I haven’t sent anything yet' }).click()
   await page.locator('.exact b').waitFor()
+})
+
+for (const [name, close] of [
+  ['expired', async (id: string) => await letTimePass(shop, id)],
+  ['canceled', async (id: string) => await setStatus(shop, id, 'CANCELED')],
+] as const)
+  test(`a buyer who sent money to a checkout that is ${name} names it there, and every tab says what arrived and that the store decides`, async () => {
+    const id = await shop.create('8.00')
+    const { openCheckout } = await openPage(browser, shop)
+    await close(id)
+    const [page, other] = [await openCheckout(id), await openCheckout(id)]
+    const hash = await send(8_000_000n)
+    for (const tab of [page, other]) {
+      assert.equal(await tab.locator('#wallets, #ways, .tabs, .apps, .qr').count(), 0)
+      assert(await tab.getByLabel('Transaction hash').isHidden())
+    }
+    await page.getByText('I’ve already sent it').click()
+    await page.getByLabel('Transaction hash').fill('not a hash')
+    await page.getByRole('button', { name: 'Find my payment' }).click()
+    await page.getByText('That isn’t a transaction hash.').waitFor()
+    await page.getByLabel('Transaction hash').fill(hash)
+    await page.getByRole('button', { name: 'Find my payment' }).click()
+    const told = /^8\.00 USDC arrived.* We’ve told the store\. They will decide\./
+    await page.getByText(told).waitFor()
+    await page.getByText(hash).waitFor()
+    // One that is closed no longer listens: it looks when it comes to the front, or is loaded.
+    await other.reload()
+    await other.getByText(told).waitFor()
+    assert.notEqual((await shop.read(id)).status, 'COMPLETED')
+  })
+
+test('a transaction named on a closed page is looked for in every tab, also one that was opened after', async () => {
+  const id = await shop.create('8.00')
+  const { openCheckout } = await openPage(browser, shop)
+  await setStatus(shop, id, 'CANCELED')
+  const [page, other] = [await openCheckout(id), await openCheckout(id)]
+  const hash = `0x${'cd'.repeat(32)}`
+  await page.getByText('I’ve already sent it').click()
+  await page.getByLabel('Transaction hash').fill(hash)
+  await page.getByRole('button', { name: 'Find my payment' }).click()
+  const later = await openCheckout(id)
+  for (const tab of [page, later]) {
+    await heading(tab, 'We’re looking for your payment')
+    await tab.getByText(hash).waitFor()
+    await invitesNothing(tab)
+  }
+  await other.reload()
+  await heading(other, 'We’re looking for your payment')
 })

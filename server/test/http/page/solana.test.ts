@@ -75,6 +75,10 @@ test('a payer who declines, has too little, or whose wallet is on another cluste
     const page = await openCheckout(id)
     await payWith(page).click()
     await state(page, trouble).waitFor()
+    if (trouble === 'funds')
+      assert.deepEqual(await page.locator('#holder dd:visible').allTextContents(), [
+        `${poor.address.slice(0, 6)}…${poor.address.slice(-4)}`,
+      ])
     assert.equal((await shop.read(id)).status, 'OPEN')
     await context.close()
   }

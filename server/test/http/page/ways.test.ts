@@ -64,6 +64,43 @@ test('each way shows one amount, one address and one instruction, and only where
   assert.deepEqual(complaints, [])
 })
 
+test('the price in the order’s currency comes first, what the wallet moves is below it, and one line says what USDC is', async () => {
+  const id = await shop.create('44.30')
+  await shop.ctx.db.query(
+    `update checkouts set price_currency = 'EUR', rate = '{"perBase":"1","usdPerBase":"1.0834"}' where id = $1`,
+    [id],
+  )
+  const { openCheckout } = await openPage(browser, shop)
+  const page = await openCheckout(id)
+  assert.equal(await page.locator('.price').textContent(), '€44.30')
+  assert.equal(await page.locator('.on').textContent(), '44.30 USDC on Base')
+  const text = await seen(page)
+  assert.equal(text.match(/€44\.30/g)?.length, 1)
+  assert.match(text, /1 EUR = 1\.0834 USDC/)
+  assert.equal(text.match(/USDC is a digital dollar/g)?.length, 1)
+  assert.match(await page.title(), /^Pay €44\.30 to /)
+})
+
+test('a phone without a wallet turns to the wallet apps, unless the buyer has chosen a way', async () => {
+  const id = await shop.create('8.00')
+  for (const [search, wallets, isTurned] of [
+    ['', [], true],
+    ['?way=wallet', [], false],
+    ['', [{ key: newPayer().key }], false],
+  ] as const) {
+    const { openCheckout, context } = await openPage(browser, shop, { context: phone, wallets: [...wallets] })
+    await context.clock.install()
+    const page = await openCheckout(id, search)
+    await page.locator('#wallet').waitFor()
+    const loaded = isTurned && page.waitForResponse((answer) => answer.url().includes('way=phone'))
+    await page.clock.runFor(5_000)
+    await loaded
+    await page.locator(isTurned ? '#phone .apps' : '#wallet').waitFor()
+    assert.equal(await page.locator('#phone').count(), isTurned ? 1 : 0)
+    await context.close()
+  }
+})
+
 test('a phone without a wallet is offered apps and the exchange, and no QR code; a desk a QR code and no apps', async () => {
   const id = await shop.create('8.00')
   for (const [context, isPhone] of [
@@ -76,7 +113,7 @@ test('a phone without a wallet is offered apps and the exchange, and no QR code;
       })
       const page = await openCheckout(id)
       const metaMask = page.getByRole('link', { name: 'MetaMask' })
-      if (javaScriptEnabled) {
+      if (javaScriptEnabled && !isPhone) {
         await page.getByText('We found no wallet in this browser.').waitFor()
         assert.equal(await metaMask.isVisible(), isPhone)
         assert(await page.getByRole('link', { name: 'Pay from an exchange or another wallet' }).isVisible())
@@ -157,8 +194,8 @@ test('an amount is never broken inside its number, however long it is and howeve
   })
   for (const price of ['1.00', '12345.678901', '999999999999999.999999']) {
     const page = await openCheckout(await shop.create(price))
-    const lines = `document.querySelector('.price b').getClientRects().length`
-    assert.equal(await page.evaluate(lines), 1)
+    assert.equal(await page.evaluate(`document.querySelector('.on b').getClientRects().length`), 1)
+    assert.equal(await page.evaluate(`document.querySelector('.price bdi').getClientRects().length`), 1)
     assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 320)
   }
 })

@@ -20,6 +20,7 @@ export const german: Language = {
     paidTo: 'Gezahlt an',
     network: 'Netzwerk',
     validUntil: 'Zahlbar bis',
+    usdc: 'USDC ist ein digitaler Dollar: Ein USDC ist einen US-Dollar wert.',
     direct: 'Ihr Geld geht direkt an die Wallet des Shops.',
     testMode: 'Test: kein echtes Geld',
     help: 'Fragen? Wenden Sie sich an den Shop und nennen Sie {checkout}.',
@@ -70,6 +71,11 @@ export const german: Language = {
     sendFee:
       'Zieht Ihre Börse ihre Gebühr vom Betrag ab, schlagen Sie sie auf: Genau dieser Betrag muss ankommen.',
     sendCheck: 'Prüfen Sie nach dem Einfügen die ganze Adresse, auch die Mitte.',
+    sendWatching:
+      'Wir achten auf Ihre Überweisung. Sie können diese Seite schließen: Die Zahlung zählt auch ohne sie.',
+    sentTitle: 'Ich habe schon gesendet',
+    sentAbout:
+      'Wenn Sie für diese Zahlung Geld gesendet haben, senden Sie nichts weiter. Geben Sie den Transaktions-Hash ein: Wir suchen die Transaktion und zeigen sie dem Shop. Er entscheidet, ob er sie annimmt oder das Geld zurücksendet.',
     hashTitle: 'Gesendet, aber nichts passiert?',
     hashAbout:
       'Wenn ein anderer Betrag angekommen ist, können wir ihn nicht zuordnen. Senden Sie nicht noch einmal: Geben Sie den Transaktions-Hash ein, dann sieht der Shop die Zahlung.',
@@ -78,6 +84,8 @@ export const german: Language = {
     copy: 'Kopieren',
     copied: 'Kopiert',
 
+    account: 'Ihr Konto',
+    balance: 'Guthaben',
     states: {
       connecting: {
         title: 'Verbindung wird hergestellt',
@@ -109,7 +117,7 @@ export const german: Language = {
       },
       funds: {
         title: 'Nicht genug {asset}',
-        text: 'Dieses Konto hat weniger als {amount} {asset} auf {network}. Laden Sie es auf oder wählen Sie ein anderes Konto. Es wurde nichts gezahlt.',
+        text: 'Dieses Konto hat auf {network} keine {amount} {asset}. Laden Sie es auf oder wählen Sie ein anderes Konto. Es wurde nichts gezahlt.',
       },
       smart: {
         title: 'Ihre Wallet kann diese Zahlung nicht unterschreiben',
@@ -160,11 +168,11 @@ export const german: Language = {
         'Wir finden diese Transaktion auf {network} noch nicht. Prüfen Sie den Hash oder versuchen Sie es in einer Minute noch einmal.',
       invalid_hash: 'Das ist kein Transaktions-Hash. Er beginnt mit 0x und hat 66 Zeichen.',
       unmatched:
-        'Wir haben Ihre Transaktion gefunden, aber sie ist nicht die genaue Zahlung. Wir haben den Shop informiert.',
+        'Wir haben Ihre Transaktion gefunden, aber sie passt nicht zu dieser Zahlung. Wir haben sie dem Shop gezeigt, und er wird entscheiden. Bitte senden Sie nichts weiter.',
     },
     announced: {
       title: 'Wir suchen Ihre Zahlung',
-      text: 'Diese Seite wird aktualisiert, sobald wir Ihre Transaktion finden. Das kann einige Minuten dauern. Bitte zahlen Sie nicht noch einmal.',
+      text: 'Diese Seite wird aktualisiert, sobald wir Ihre Transaktion finden. Das kann einige Minuten dauern, und Sie können die Seite schließen. Passt sie nicht zu dieser Zahlung, entscheidet der Shop. Bitte zahlen Sie nicht noch einmal.',
     },
     notSent: 'Ich habe noch nichts gesendet',
     arrived: {

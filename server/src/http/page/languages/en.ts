@@ -19,6 +19,7 @@ export const english = {
     paidTo: 'Paid to',
     network: 'Network',
     validUntil: 'Pay before',
+    usdc: 'USDC is a digital dollar: one USDC is worth one US dollar.',
     direct: 'Your money goes straight to the store’s wallet.',
     testMode: 'Test: no real money',
     help: 'Questions? Contact the store and quote {checkout}.',
@@ -68,6 +69,10 @@ export const english = {
     sendFee:
       'If your exchange takes its fee out of the amount, add the fee on top: exactly this amount has to arrive.',
     sendCheck: 'After pasting, check the whole address, including the middle.',
+    sendWatching: 'We’re watching for your transfer. You may close this page: the payment counts without it.',
+    sentTitle: 'I’ve already sent it',
+    sentAbout:
+      'If you sent money for this payment, don’t send any more. Enter the transaction hash: we look for it and show it to the store, and the store decides whether to accept it or send it back.',
     hashTitle: 'Sent it but nothing happened?',
     hashAbout:
       'If a different amount arrived, we can’t tell that it’s yours. Don’t send again: enter the transaction hash, and the store will see it.',
@@ -76,6 +81,8 @@ export const english = {
     copy: 'Copy',
     copied: 'Copied',
 
+    account: 'Your account',
+    balance: 'It has',
     states: {
       connecting: { title: 'Connecting', text: 'Allow the connection in your wallet.' },
       switching: {
@@ -104,7 +111,7 @@ export const english = {
       },
       funds: {
         title: 'Not enough {asset}',
-        text: 'This account has less than {amount} {asset} on {network}. Add some, or choose another account. Nothing was paid.',
+        text: 'This account doesn’t have {amount} {asset} on {network}. Add some, or choose another account. Nothing was paid.',
       },
       smart: {
         title: 'Your wallet can’t sign this payment',
@@ -150,11 +157,12 @@ export const english = {
       looking: 'We’re looking for your transaction. This page will update when we find it.',
       not_found: 'We can’t find that transaction on {network} yet. Check the hash, or try again in a minute.',
       invalid_hash: 'That isn’t a transaction hash. A hash starts with 0x and has 66 characters.',
-      unmatched: 'We found your transaction, but it doesn’t match this payment. We’ve told the store.',
+      unmatched:
+        'We found your transaction, but it doesn’t match this payment. We’ve shown it to the store, and the store will decide. Don’t send anything more.',
     },
     announced: {
       title: 'We’re looking for your payment',
-      text: 'This page will update when we find your transaction. It can take a few minutes. Please don’t pay again.',
+      text: 'This page will update when we find your transaction. It can take a few minutes, and you may close this page. If it doesn’t match, the store decides. Please don’t pay again.',
     },
     notSent: 'I haven’t sent anything yet',
     arrived: {

@@ -20,6 +20,7 @@ export const spanish: Language = {
     paidTo: 'Pagado a',
     network: 'Red',
     validUntil: 'Pagar antes del',
+    usdc: 'USDC es un dólar digital: un USDC vale un dólar estadounidense.',
     direct: 'Su dinero va directamente a la cartera de la tienda.',
     testMode: 'Prueba: sin dinero real',
     help: '¿Preguntas? Contacte con la tienda e indique {checkout}.',
@@ -70,6 +71,11 @@ export const spanish: Language = {
     sendFee:
       'Si su exchange descuenta la comisión del importe, súmela: debe llegar exactamente esta cantidad.',
     sendCheck: 'Después de pegarla, compruebe la dirección entera, también la parte central.',
+    sendWatching:
+      'Estamos pendientes de su transferencia. Puede cerrar esta página: el pago cuenta sin ella.',
+    sentTitle: 'Ya lo he enviado',
+    sentAbout:
+      'Si envió dinero para este pago, no envíe nada más. Introduzca el hash de la transacción: la buscamos y se la mostramos a la tienda, que decide si la acepta o devuelve el dinero.',
     hashTitle: '¿Lo ha enviado y no pasa nada?',
     hashAbout:
       'Si ha llegado otro importe, no podemos saber que es suyo. No envíe nada más: introduzca el hash de la transacción y la tienda lo verá.',
@@ -78,6 +84,8 @@ export const spanish: Language = {
     copy: 'Copiar',
     copied: 'Copiado',
 
+    account: 'Su cuenta',
+    balance: 'Saldo',
     states: {
       connecting: { title: 'Conectando', text: 'Permita la conexión en su cartera.' },
       switching: {
@@ -106,7 +114,7 @@ export const spanish: Language = {
       },
       funds: {
         title: 'No hay suficiente {asset}',
-        text: 'Esta cuenta tiene menos de {amount} {asset} en {network}. Añada fondos o elija otra cuenta. No se ha pagado nada.',
+        text: 'Esta cuenta no tiene {amount} {asset} en {network}. Añada fondos o elija otra cuenta. No se ha pagado nada.',
       },
       smart: {
         title: 'Su cartera no puede firmar este pago',
@@ -153,11 +161,12 @@ export const spanish: Language = {
       not_found:
         'Todavía no encontramos esa transacción en {network}. Compruebe el hash o inténtelo de nuevo en un minuto.',
       invalid_hash: 'Eso no es un hash de transacción. Empieza por 0x y tiene 66 caracteres.',
-      unmatched: 'Hemos encontrado su transacción, pero no es el pago exacto. Hemos avisado a la tienda.',
+      unmatched:
+        'Hemos encontrado su transacción, pero no corresponde a este pago. Se la hemos mostrado a la tienda, que decidirá. No envíe nada más.',
     },
     announced: {
       title: 'Estamos buscando su pago',
-      text: 'Esta página se actualizará cuando encontremos su transacción. Puede tardar unos minutos. No pague otra vez.',
+      text: 'Esta página se actualizará cuando encontremos su transacción. Puede tardar unos minutos, y puede cerrar la página. Si no corresponde a este pago, la tienda decide. No pague otra vez.',
     },
     notSent: 'Todavía no he enviado nada',
     arrived: {

@@ -20,6 +20,7 @@ export const french: Language = {
     paidTo: 'Payé à',
     network: 'Réseau',
     validUntil: 'À payer avant le',
+    usdc: 'L’USDC est un dollar numérique : un USDC vaut un dollar américain.',
     direct: 'Votre argent va directement dans le portefeuille de la boutique.',
     testMode: 'Test : pas d’argent réel',
     help: 'Des questions ? Contactez la boutique en indiquant {checkout}.',
@@ -70,6 +71,11 @@ export const french: Language = {
     sendFee:
       'Si votre plateforme prélève ses frais sur le montant, ajoutez-les : c’est exactement ce montant qui doit arriver.',
     sendCheck: 'Après l’avoir collée, vérifiez l’adresse entière, y compris le milieu.',
+    sendWatching:
+      'Nous guettons votre virement. Vous pouvez fermer cette page : le paiement compte sans elle.',
+    sentTitle: 'J’ai déjà envoyé',
+    sentAbout:
+      'Si vous avez envoyé de l’argent pour ce paiement, n’envoyez rien de plus. Saisissez le hash de la transaction : nous la cherchons et la montrons à la boutique, qui décide de l’accepter ou de renvoyer l’argent.',
     hashTitle: 'Envoyé, mais rien ne se passe ?',
     hashAbout:
       'Si un autre montant est arrivé, nous ne pouvons pas savoir qu’il vient de vous. N’envoyez rien de plus : saisissez le hash de la transaction et la boutique le verra.',
@@ -78,6 +84,8 @@ export const french: Language = {
     copy: 'Copier',
     copied: 'Copié',
 
+    account: 'Votre compte',
+    balance: 'Solde',
     states: {
       connecting: { title: 'Connexion', text: 'Autorisez la connexion dans votre portefeuille.' },
       switching: {
@@ -106,7 +114,7 @@ export const french: Language = {
       },
       funds: {
         title: 'Pas assez de {asset}',
-        text: 'Ce compte a moins de {amount} {asset} sur {network}. Approvisionnez-le ou choisissez un autre compte. Rien n’a été payé.',
+        text: 'Ce compte n’a pas {amount} {asset} sur {network}. Approvisionnez-le ou choisissez un autre compte. Rien n’a été payé.',
       },
       smart: {
         title: 'Votre portefeuille ne peut pas signer ce paiement',
@@ -154,11 +162,11 @@ export const french: Language = {
         'Nous ne trouvons pas encore cette transaction sur {network}. Vérifiez le hash ou réessayez dans une minute.',
       invalid_hash: 'Ce n’est pas un hash de transaction. Il commence par 0x et compte 66 caractères.',
       unmatched:
-        'Nous avons trouvé votre transaction, mais ce n’est pas le paiement exact. Nous avons prévenu la boutique.',
+        'Nous avons trouvé votre transaction, mais elle ne correspond pas à ce paiement. Nous l’avons montrée à la boutique, qui décidera. N’envoyez rien de plus.',
     },
     announced: {
       title: 'Nous cherchons votre paiement',
-      text: 'Cette page se mettra à jour quand nous aurons trouvé votre transaction. Cela peut prendre quelques minutes. Ne payez pas une seconde fois.',
+      text: 'Cette page se mettra à jour quand nous aurons trouvé votre transaction. Cela peut prendre quelques minutes, et vous pouvez fermer la page. Si elle ne correspond pas à ce paiement, la boutique décide. Ne payez pas une seconde fois.',
     },
     notSent: 'Je n’ai encore rien envoyé',
     arrived: {

@@ -20,6 +20,7 @@ export const chinese: Language = {
     paidTo: '已付至',
     network: '网络',
     validUntil: '付款截止时间',
+    usdc: 'USDC 是数字美元：1 USDC 等值于 1 美元。',
     direct: '款项直接进入商家的钱包。',
     testMode: '测试：不涉及真实资金',
     help: '有疑问？请联系商家并提供 {checkout}。',
@@ -60,6 +61,10 @@ export const chinese: Language = {
     sendWarning: '只能在 {network} 上转 {asset}。其他代币或网络可能会丢失。',
     sendFee: '如果交易所从金额中扣除手续费，请另外加上：到账金额必须与此完全一致。',
     sendCheck: '粘贴后请核对整个地址，包括中间部分。',
+    sendWatching: '我们正在等待您的转账。您可以关闭本页，付款仍然有效。',
+    sentTitle: '我已经转账了',
+    sentAbout:
+      '如果您已为此付款转账，请勿再次转账。请填写交易哈希：我们会查找该交易并告知商家，由商家决定接受或退回。',
     hashTitle: '已转账但没有反应？',
     hashAbout: '如果到账金额不同，我们无法确认是您的付款。请勿再次转账：请填写交易哈希，商家即可看到。',
     hashLabel: '交易哈希',
@@ -67,6 +72,8 @@ export const chinese: Language = {
     copy: '复制',
     copied: '已复制',
 
+    account: '您的账户',
+    balance: '余额',
     states: {
       connecting: { title: '正在连接', text: '请在钱包中允许连接。' },
       switching: { title: '切换网络', text: '您的钱包在另一个网络上。请允许它切换到 {network}。' },
@@ -80,7 +87,7 @@ export const chinese: Language = {
       pending: { title: '您的钱包正在等待您', text: '钱包中已有一个待处理的请求。请打开钱包处理后再试。' },
       funds: {
         title: '{asset} 余额不足',
-        text: '此账户在 {network} 上的 {asset} 少于 {amount}。请充值或选择其他账户。未扣款。',
+        text: '此账户在 {network} 上没有 {amount} {asset}。请充值或选择其他账户。未扣款。',
       },
       smart: {
         title: '您的钱包无法签署此付款',
@@ -122,11 +129,11 @@ export const chinese: Language = {
       looking: '我们正在查找您的交易。找到后本页会更新。',
       not_found: '在 {network} 上还没有找到这笔交易。请核对哈希，或一分钟后再试。',
       invalid_hash: '这不是交易哈希。哈希以 0x 开头，共 66 个字符。',
-      unmatched: '已找到您的交易，但不是精确的付款。我们已通知商家。',
+      unmatched: '已找到您的交易，但与此付款不符。我们已告知商家，由商家决定。请勿再次转账。',
     },
     announced: {
       title: '我们正在查找您的付款',
-      text: '找到您的交易后本页会更新，可能需要几分钟。请勿再次付款。',
+      text: '找到您的交易后本页会更新，可能需要几分钟，您可以关闭本页。如果与此付款不符，由商家决定。请勿再次付款。',
     },
     notSent: '我还没有转账',
     arrived: { title: '商家需要核实您的转账', text: '在商家答复之前，请不要再转账。' },

@@ -7,11 +7,13 @@ import type { Choice } from '../choice.ts'
 import { fill, type Html, html } from '../html.ts'
 import type { Language } from '../languages/language.ts'
 
-/** The one amount that the page is about, and where it is or was paid. */
+/** The amount that the page is about, and where it is or was paid. */
 export type Shown = {
   readonly label: 'amountDue' | 'amountExpected' | 'amountPaid' | 'amount' | 'price'
   /** Units of a token; null shows the price. */
   readonly money: Pick<Option, 'network' | 'asset' | 'amount'> | null
+  /** Whether the price in the order's currency is the large number, and the token's amount is below it. */
+  readonly isPriceFirst: boolean
   /** Which option it is, if a wallet is to sign it: the script reads it back before it asks for a signature. */
   readonly place: number | null
   readonly address: { readonly label: 'payTo' | 'paidTo'; readonly text: string } | null
@@ -20,11 +22,18 @@ export type Shown = {
 /** What to show while the checkout can be paid. */
 export function shownFor({ way, place, option, transfer }: Choice): Shown {
   if (way !== 'send')
-    return { label: 'amountDue', money: option, place, address: { label: 'payTo', text: option.payTo } }
+    return {
+      label: 'amountDue',
+      money: option,
+      isPriceFirst: true,
+      place,
+      address: { label: 'payTo', text: option.payTo },
+    }
   // The address is next to the instruction. Before an amount is reserved, only the price is known.
+  const none = { isPriceFirst: false, place: null, address: null }
   return transfer
-    ? { label: 'amountDue', money: transfer, place: null, address: null }
-    : { label: 'price', money: null, place: null, address: null }
+    ? { label: 'amountDue', money: transfer, ...none }
+    : { label: 'price', money: null, ...none }
 }
 
 /** What to show when nothing more is to be paid. */
@@ -33,9 +42,9 @@ export function shownAfter({ checkout, payment, pending, transfers, notes }: Che
   if (payment) {
     const address = { label: 'paidTo', text: payment.payTo } as const
     const label = checkout.status === 'COMPLETED' ? 'amountPaid' : 'amount'
-    return { label, money: payment, place: null, address }
+    return { label, money: payment, isPriceFirst: false, place: null, address }
   }
-  const none = { place: null, address: null }
+  const none = { isPriceFirst: false, place: null, address: null }
   if (checkout.status === 'PROCESSING') {
     const offered = checkout.options.filter(({ network }) => !pending || network === pending.network)
     const [money = null] = offered.length === 1 ? offered : []
@@ -68,21 +77,22 @@ ${renderMoney(view, shown, tag, texts)}
 
 function renderMoney(
   { checkout }: CheckoutView,
-  { money, place }: Shown,
+  { money, place, isPriceFirst }: Shown,
   tag: string,
   texts: Language['texts'],
 ): Html {
-  if (!money) {
-    const price = formatPrice(checkout.priceAmount, checkout.priceCurrency, tag)
-    return html`<p class="price${sizeOf(price)}"><bdi>${price}</bdi></p>`
-  }
+  const price = formatPrice(checkout.priceAmount, checkout.priceCurrency, tag)
+  const priced = html`<p class="price${sizeOf(price)}"><bdi>${price}</bdi></p>`
+  if (!money) return priced
   const { symbol, decimals, name } = describeOption(money)
   const amount = unitsToText(BigInt(money.amount), decimals)
   // Plain digits here, and the whole address in renderFacts: the script reads both back before anything is signed.
   const mark = (part: 'amount' | 'network') => place !== null && html` data-${part}="${place}"`
   const digits = html`<b${mark('amount')}>${amount}</b>`
+  const on = fill(texts.onNetwork, { network: html`<bdi${mark('network')}>${name}</bdi>` })
+  if (isPriceFirst) return html`${priced}<p class="on"><bdi>${digits} ${symbol}</bdi> ${on}</p>`
   return html`<p class="price${sizeOf(amount)}"><bdi>${digits} <span>${symbol}</span></bdi></p>
-<p class="on">${fill(texts.onNetwork, { network: html`<bdi${mark('network')}>${name}</bdi>` })}</p>`
+<p class="on">${on}</p>`
 }
 
 const sizes = [
@@ -100,7 +110,7 @@ export function sizeOf(amount: string): string {
 /** The order, the price in its own currency, the address, the deadline, and how to reach the store. */
 export function renderFacts(
   view: CheckoutView,
-  { money, address, place }: Shown,
+  { money, address, place, isPriceFirst }: Shown,
   { tag, texts }: Language,
   isPayable: boolean,
 ): Html {
@@ -116,12 +126,12 @@ export function renderFacts(
 <dl>
 ${description !== null && renderFact(texts.description, bdi(description))}
 ${renderFact(texts.order, bdi(orderId))}
-${isConverted && money && renderFact(texts.price, price())}
+${isConverted && money && !isPriceFirst && renderFact(texts.price, price())}
 ${isConverted && renderFact(texts.rate, bdi(describeRate(rate, priceCurrency, symbol)))}
 ${address && renderFact(texts[address.label], renderAddress(address.text, mark))}
 ${isPayable && renderFact(texts.validUntil, renderTime(checkout.expiresAt, tag))}
 </dl>
-${isPayable && html`<p class="direct">${texts.direct}</p>`}
+${isPayable && html`<p class="direct">${symbol === 'USDC' && html`${texts.usdc} `}${texts.direct}</p>`}
 <p class="help">${help}${renderContact(view.store, id)}</p>
 ${checkout.status === 'OPEN' && !view.isPastExpiry && renderWayBack(view, texts, 'back')}
 </section>`

@@ -24,7 +24,7 @@ export function renderWays(
   const signed = isSignable ? { wallet: renderWallet, phone: renderPhone } : unsignable
   const chosen = { ...signed, send: renderSend }[choice.way]
   const states = Object.entries(texts.states).map(([state, message]) =>
-    renderState(choice.option, state as WalletState, message),
+    renderState(choice.option, state as WalletState, message, texts),
   )
   return html`<section id="flow" aria-labelledby="status">
 <h2 id="status" tabindex="-1">${texts.chooseWay}</h2>
@@ -134,11 +134,20 @@ function renderState(
   option: Option,
   state: WalletState,
   { title, text }: { readonly title: string; readonly text: string },
+  texts: Language['texts'],
 ): Html {
   const { name, symbol, decimals } = describeOption(option)
   const parts = { network: bdi(name), asset: symbol, amount: unitsToText(BigInt(option.amount), decimals) }
   const heading = html`<h3>${fill(title, parts)}</h3>`
-  return html`<div class="state" data-state="${state}" hidden>${heading}<p>${fill(text, parts)}</p></div>`
+  const holder = state === 'funds' && renderHolder(symbol, texts)
+  return html`<div class="state" data-state="${state}" hidden>${heading}<p>${fill(text, parts)}</p>${holder}</div>`
+}
+
+/** Which account is short of money. Only the script knows it, and what the account has. */
+function renderHolder(symbol: string, texts: Language['texts']): Html {
+  return html`<dl id="holder" hidden>
+${renderFact(texts.account, html`<bdi dir="ltr"><code></code></bdi>`)}
+${renderFact(texts.balance, html`<bdi><b></b> ${symbol}</bdi>`)}</dl>`
 }
 
 /** Links that open the page in the built-in browser of wallet apps that can pay there. Each app has its own format. */
@@ -206,7 +215,37 @@ function renderSend(
 ${notice !== null && html`<p class="notice" role="alert">${fill(texts.notices[notice], { network })}</p>`}
 ${what}
 ${transfer && isMany && html`<p><a href="${elsewhere}" data-way="send">${texts.sendOther}</a></p>`}
-${transfer?.reference === null && renderHashForm(actionOf(path, checkout.id, 'transaction', asked), texts)}`
+${transfer && html`<p class="about">${texts.sendWatching}</p>`}
+${transfer?.reference === null && renderSent(view, asked, path)}`
+}
+
+function renderSent(view: CheckoutView, asked: Asked, path: string): Html {
+  const { texts } = asked.language
+  const action = actionOf(path, view.checkout.id, 'transaction', asked)
+  return html`<section class="sent"><h4>${texts.hashTitle}</h4>
+${renderHashForm(action, texts.hashAbout, texts)}</section>`
+}
+
+/**
+ * For a buyer who sent money to a checkout that is closed now: it is looked for, and the store decides. A payment that is
+ * on its way, and one that is complete, have nothing to name.
+ */
+export function renderAlreadySent(view: CheckoutView, asked: Asked, path: string): Html | null {
+  const { texts } = asked.language
+  const { checkout, announced } = view
+  if (checkout.status === 'COMPLETED' || checkout.status === 'PROCESSING') return null
+  if (announced.length > 0)
+    return html`<section class="sent" id="send" role="status"><h3>${texts.announced.title}</h3>
+<p class="hint">${texts.announced.text}</p>
+${announced.map((hash) => html`<p><code class="hash">${hash}</code></p>`)}</section>`
+  const notice = noticeFor(view, asked)
+  const networks = new Set(checkout.options.map((option) => describeOption(option).name))
+  const network = bdi([...networks].join(', '))
+  const said = notice !== null && fill(texts.notices[notice], { network })
+  const action = actionOf(path, checkout.id, 'transaction', asked)
+  return html`<details class="sent" id="send"${notice !== null && html` open`}><summary>${texts.sentTitle}</summary>
+${said && html`<p class="notice" role="alert">${said}</p>`}
+${renderHashForm(action, texts.sentAbout, texts)}</details>`
 }
 
 /** A URL that says `looking` is outdated once the lookup has ended without a result. */
@@ -232,10 +271,9 @@ ${isMany && html`<h4 id="which">${texts.sendNetwork}</h4>`}<div class="others">$
 }
 
 /** The server checks the hash and answers in the page's language, unlike the browser's own check. */
-function renderHashForm(action: string, texts: Language['texts']): Html {
+function renderHashForm(action: string, about: string, texts: Language['texts']): Html {
   return html`<form class="hash" method="post" action="${action}" novalidate>
-<h4>${texts.hashTitle}</h4>
-<p class="hint">${texts.hashAbout}</p>
+<p class="hint">${about}</p>
 <label for="hash">${texts.hashLabel}</label>
 <div class="row"><input id="hash" name="hash" dir="ltr" maxlength="100" autocomplete="off" autocapitalize="off"
 spellcheck="false" placeholder="0x…"><button class="quiet">${texts.hashButton}</button></div>
