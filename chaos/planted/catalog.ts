@@ -261,6 +261,12 @@ export const catalog: readonly Planted[] = [
     test: 'a finalized payment is not reversed by one node while the other is silent',
   },
   {
+    name: 'peek-instead-of-search',
+    about: 'While a transaction is not mined, nothing else is looked for.',
+    file: 'server/src/chains/evm/cadence.test.ts',
+    test: 'while a transaction is not mined, the chain is searched as soon as a peek finds it, and every few seconds in any case',
+  },
+  {
     name: 'told-alone-counts',
     about: 'What one provider alone has told completes checkouts without a limit.',
     file: `${payments}/credits/single-provider.test.ts`,

@@ -62,7 +62,12 @@ export type Identity = {
   readonly tells?: (call: RpcCall) => boolean
 }
 
-export type RpcCall = { readonly method: string; readonly params: readonly unknown[] }
+export type RpcCall = {
+  readonly method: string
+  readonly params: readonly unknown[]
+  /** The answer only says where to look, so it need not show which chain it is from. */
+  readonly isHint?: true
+}
 export type RpcOutcome = { readonly result: unknown } | { readonly error: RpcAnswerError }
 
 /** The node understood the call and refused it. */

@@ -110,12 +110,19 @@ export const isIdleOn = (
   and exists (select 1 from network_looks l where l.network = ${network}
     and l.awake_since > clock() - interval '${wakingSeconds} seconds')))`
 
+/** Of more transactions than this in flight, a peek finds one, and the search that follows finds all. */
+const sentMax = 4
+
 export async function readDemand(db: Database, network: string): Promise<Demand> {
   const [row] = await db.query<Demand>(
     `select ${isAwakeOn('$1')} as "isAwake",
        (select extract(epoch from clock() - max(t.created_at)) * 1000 from transactions t
-        where t.network = $1 and t.mined_at is null)::float8 as "sentAgoMs"`,
-    [network],
+        where t.network = $1 and t.mined_at is null)::float8 as "sentAgoMs",
+       array(select b.hash from (select t.settler, t.nonce, t.created_at from transactions t
+           where t.network = $1 and t.mined_at is null order by t.created_at desc limit $2) t
+         cross join lateral (select b.hash from broadcasts b where b.network = $1 and b.settler = t.settler
+           and b.nonce = t.nonce order by b.created_at desc limit 1) b order by t.created_at desc) as sent`,
+    [network, sentMax],
   )
-  return row ?? { isAwake: true, sentAgoMs: null }
+  return row ?? { isAwake: true, sentAgoMs: null, sent: [] }
 }

@@ -3,8 +3,12 @@ import { test } from 'node:test'
 import type { Follower } from '../rows.ts'
 import { beginLook, cadence, type Demand, endLook, openWatch, untilDue } from './cadence.ts'
 
-const idle: Demand = { isAwake: false, sentAgoMs: null }
-const awake: Demand = { isAwake: true, sentAgoMs: null }
+const idle: Demand = { isAwake: false, sentAgoMs: null, sent: [] }
+const awake: Demand = { ...idle, isAwake: true }
+const sending = (sentAgoMs: number | null): Demand => ({
+  ...awake,
+  ...(sentAgoMs !== null && { sentAgoMs, sent: ['0x01'] }),
+})
 const start = 1_000_000_000_000
 const stepMs = 10
 
@@ -47,17 +51,17 @@ test('a chain that was idle is looked at as soon as somebody looks at a checkout
 
 test('a transaction is looked for when it may be mined, soon again, and no more often than an awake chain once it is late', () => {
   const sentAt = start + 50_700
-  const looks = looksIn(60_000, (now) => ({ isAwake: true, sentAgoMs: now < sentAt ? null : now - sentAt }))
+  const looks = looksIn(60_000, (now) => sending(now < sentAt ? null : now - sentAt))
     .map((look) => look - 50_700)
     .filter((look) => look >= 0)
-  assert.deepEqual(looks.slice(0, 4), [350, 600, 900, 1_350])
-  assert(looks.filter((look) => look < 2_000).length <= 5)
+  assert.deepEqual(looks.slice(0, 4), [200, 350, 530, 800])
+  assert(looks.filter((look) => look < 2_000).length <= 7)
   for (const [i, look] of looks.entries())
     if (look > 8_000) assert.equal(look - (looks[i - 1] ?? 0), cadence.awakeMs)
 })
 
 test('however many transactions are sent, looks keep their distance', () => {
-  const looks = looksIn(60_000, (now) => ({ isAwake: true, sentAgoMs: (now - start) % 370 }))
+  const looks = looksIn(60_000, (now) => sending((now - start) % 370))
   assert(looks.every((look, i) => i === 0 || look - (looks[i - 1] ?? 0) >= cadence.sentMs))
 })
 
@@ -97,4 +101,38 @@ test('a clock that is set back delays no look', () => {
   const watch = openWatch()
   beginLook(watch, followerAt(start, start), awake, start)
   assert(untilDue(watch, followerAt(start, start), awake, start - 3_600_000) <= 0)
+})
+
+test('while a transaction is not mined, the chain is searched as soon as a peek finds it, and every few seconds in any case', () => {
+  const watch = openWatch()
+  const searches: number[] = []
+  for (let now = start; now < start + 20_000; now += stepMs) {
+    const follower = followerAt(now, now)
+    const demand = sending(now - start)
+    if (untilDue(watch, follower, demand, now) > 0) continue
+    const { isPeek } = beginLook(watch, follower, demand, now)
+    endLook(watch, isPeek ? 'unmined' : false, null)
+    if (!isPeek) searches.push(now)
+  }
+  assert(searches.length >= 5)
+  for (const [i, at] of searches.entries())
+    if (i > 0) assert(at - (searches[i - 1] ?? 0) < cadence.peekMs + cadence.awakeMs)
+})
+
+test('nothing that is due waits for a peek: a first look, one after a pause, and a range that could not be read', () => {
+  const demand = sending(200)
+  const follower = followerAt(start, start)
+  const watch = openWatch()
+  assert.equal(beginLook(watch, follower, demand, start).isPeek, false)
+  endLook(watch, false, null)
+  assert.equal(beginLook(watch, follower, demand, start + 200).isPeek, true)
+  endLook(watch, 'unmined', null)
+  assert.equal(beginLook(watch, follower, awake, start + 400).isPeek, false)
+  endLook(watch, { unmet: 1_001 }, null)
+  assert.equal(beginLook(watch, follower, demand, start + 600).isPeek, false)
+  endLook(watch, false, null)
+  const later = start + 600 + cadence.pauseMs + 1
+  assert.equal(beginLook(watch, follower, demand, later).isPeek, false)
+  endLook(watch, false, null)
+  assert.equal(beginLook(watch, follower, demand, later - 60_000).isPeek, false)
 })

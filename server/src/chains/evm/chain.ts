@@ -66,9 +66,11 @@ export function openChain(
 const blockReads = new Set(['eth_blockNumber', 'eth_getBlockByNumber', 'eth_getBlockByHash', 'eth_getLogs'])
 
 /** A block's hash shows which chain it is from. So does state that was asked for by a block's hash. */
-function tells({ method, params }: RpcCall): boolean {
+function tells({ method, params, isHint }: RpcCall): boolean {
   const at = params.at(-1)
-  return blockReads.has(method) || (typeof at === 'object' && at !== null && 'blockHash' in at)
+  return (
+    isHint === true || blockReads.has(method) || (typeof at === 'object' && at !== null && 'blockHash' in at)
+  )
 }
 
 type BlockAnswer = (RawHeader & { readonly timestamp: Hex; readonly baseFeePerGas?: Hex }) | null
@@ -102,10 +104,37 @@ export function logsCall(chain: Chain, blockHash: Hex, topics: readonly Hex[]): 
   return { method: 'eth_getLogs', params: [{ blockHash, address, topics: [topics] }] }
 }
 
-/** The newest block, from the provider whose turn it is. Null if it has no block. */
-export async function readHead(chain: Chain, turn: number): Promise<ToldBlock | null> {
-  const [outcome] = await chain.rpc.batch([blockCall('latest')], turn)
-  return blockIn(outcome)
+/** A block in which a provider reports something. */
+export type BlockPlace = { readonly number: number; readonly hash: Hex }
+
+/**
+ * The newest block, from the provider whose turn it is; null if it has no block. And the blocks up to that one in which
+ * it has these transactions. That only says where to look.
+ */
+export async function readHead(
+  chain: Chain,
+  turn: number,
+  transactions: readonly Hex[] = [],
+): Promise<{ readonly head: ToldBlock | null; readonly places: readonly BlockPlace[] }> {
+  const receipts = transactions.map(
+    (hash): RpcCall => ({ method: 'eth_getTransactionReceipt', params: [hash], isHint: true }),
+  )
+  const [latest, ...told] = await chain.rpc.batch([blockCall('latest'), ...receipts], turn)
+  const head = blockIn(latest)
+  const places = told.flatMap((outcome) => placeIn('result' in outcome ? outcome.result : null) ?? [])
+  const known = places.filter(({ number }) => head !== null && number <= head.number)
+  return { head, places: [...new Map(known.map((place) => [place.hash, place])).values()] }
+}
+
+/** The block that a receipt names. Null if the transaction is in none, or if the answer is no receipt. */
+export function placeIn(receipt: unknown): BlockPlace | null {
+  const { blockHash, blockNumber } = (receipt ?? {}) as {
+    readonly blockHash?: Hex
+    readonly blockNumber?: Hex
+  }
+  const number = Number.parseInt(String(blockNumber), 16)
+  if (!isHex(blockHash) || !Number.isSafeInteger(number) || number < 0) return null
+  return { hash: String(blockHash).toLowerCase() as Hex, number }
 }
 
 /** The block in an answer. A provider that answers with an error does not have it. */

@@ -1,11 +1,12 @@
 import type { Context } from '../../context.ts'
+import type { Hex } from '../hex.ts'
 import * as rows from '../rows.ts'
 import { type AccountNonce, readAgreedNonces } from './accounts.ts'
 import { advance, isAdvancing, type Paces, readFinality } from './advance.ts'
 import { beginLook, cadence, type Demand, endLook, untilDue, watchOf } from './cadence.ts'
-import { type Chain, readHead, type ToldBlock } from './chain.ts'
+import { type BlockPlace, type Chain, readHead, type ToldBlock } from './chain.ts'
 import { blocksPerLook, type Concerns, type Range, readRange } from './search.ts'
-import { type Believed, fillGaps, type Listener, readContents, takeBlock } from './take.ts'
+import { type Believed, fillGaps, type Listener, readAhead, readContents, takeBlock } from './take.ts'
 import { giveUpUntold, turnBack } from './turn-back.ts'
 import { noteAgreement, noteDispute, noteLies, readVerdicts } from './witnesses.ts'
 
@@ -74,9 +75,16 @@ export async function followNext(
   const demand = await listener.readDemand()
   const watch = watchOf(chain)
   const now = ctx.now().getTime()
-  const dueMs = isAdvancing(chain) ? 0 : untilDue(watch, follower, demand, now)
+  const isUnfinished = isAdvancing(chain)
+  const dueMs = isUnfinished ? 0 : untilDue(watch, follower, demand, now)
   if (dueMs > 0) return dueMs
-  const look = { ...beginLook(watch, follower, demand, now), ...pacesFor(chain, demand) }
+  const begun = beginLook(watch, follower, demand, now)
+  const look = {
+    ...begun,
+    ...pacesFor(chain, demand),
+    sent: demand.sent,
+    isPeek: begun.isPeek && !isUnfinished,
+  }
   const outcome = await follow(ctx, chain, look, listener)
   endLook(watch, outcome, look.expected)
   const after = await rows.readFollower(ctx.db, chain.network.caip2)
@@ -88,28 +96,37 @@ type Asked = Paces & {
   readonly follower: rows.Follower
   /** The block to read up to; null for the head. */
   readonly expected: number | null
+  readonly isPeek: boolean
+  /** The hashes of our transactions that are not mined. */
+  readonly sent: readonly Hex[]
 }
 
-const atOnce = { finalityMs: 0, quietMs: quietSeconds * 1_000, expected: null }
+const localPaces: Paces = { finalityMs: 0, quietMs: quietSeconds * 1_000 }
+const atOnce = { ...localPaces, expected: null, isPeek: false, sent: [] }
 
 /** Local nodes cost nothing. */
 function pacesFor({ network }: Chain, { isAwake }: Demand): Paces {
-  if (network.isLocal) return atOnce
+  if (network.isLocal) return localPaces
   return { finalityMs: cadence.finalityMs, quietMs: isAwake ? quietSeconds * 1_000 : cadence.rarelyMs }
 }
 
-/** True if there may be more to read. `unmet` is the end of a range that could not be read yet. */
+/**
+ * True if there may be more to read. `unmet` is the end of a range that could not be read yet, and 'unmined' means that
+ * a peek found nothing.
+ */
 async function follow(
   ctx: Context,
   chain: Chain,
-  { follower: before, expected, ...paces }: Asked,
+  { follower: before, expected, isPeek, sent, ...paces }: Asked,
   listener: Listener,
-): Promise<boolean | { readonly unmet: number }> {
+): Promise<boolean | 'unmined' | { readonly unmet: number }> {
   const network = chain.network.caip2
   const stored = await rows.readTip(ctx.db, network)
   const isExpected = stored !== null && expected !== null && expected > stored.number
   // A provider that hides new blocks can do so only while it is the one asked for the head.
-  const told = isExpected ? null : await readHead(chain, Math.floor(ctx.now().getTime() / turnMs))
+  const turn = Math.floor(ctx.now().getTime() / turnMs)
+  const { head: told, places } = isExpected ? unasked : await readHead(chain, turn, sent)
+  if (isPeek && places.length === 0) return 'unmined'
   const head = isExpected ? { number: expected, hash: null } : told
   if (!head) return false
   const tip = stored ?? (told && (await begin(ctx, chain, before, told, listener)))
@@ -124,7 +141,7 @@ async function follow(
     if (isLost && (await giveUpUntold(ctx, chain, tip, listener))) return true
     return await advance(ctx, chain, { follower, tip, ...paces }, listener)
   }
-  const look = { follower, tip, head, ...paces }
+  const look = { follower, tip, head, headTime: told?.time ?? null, places, ...paces }
   const read = await readLook(ctx, chain, look, listener)
   if (read === 'turned') return await turnBack(ctx, chain, follower, listener)
   if (read === null) return { unmet: head.number }
@@ -197,11 +214,17 @@ function isOverdue({ network }: Chain, { headAgeSeconds, blockTimeMs }: rows.Fol
   return (headAgeSeconds ?? lagSeconds) > dueSeconds + lagSeconds
 }
 
+const unasked = { head: null, places: [] }
+
 type Look = Paces & {
   readonly follower: rows.Follower
   readonly tip: rows.StoredBlock
   /** The block to read up to, unless there are too many before it. */
   readonly head: { readonly number: number }
+  /** Null if nobody was asked for the head. */
+  readonly headTime: Date | null
+  /** Blocks in which one provider has something that we sent. */
+  readonly places: readonly BlockPlace[]
 }
 
 /** The result of reading the blocks above the tip, lowest first. */
@@ -223,11 +246,19 @@ async function readLook(
   look: Look,
   listener: Listener,
 ): Promise<LookRead | 'turned' | null> {
-  const { follower, tip, head } = look
+  const { follower, tip, head, headTime, places } = look
   const { caip2: network, witnessesMin } = chain.network
   const concerns = await listener.concerns(ctx.db)
   const range = chooseRange(look)
-  const verdict = await readRange(chain, range, concerns)
+  // Only at the head: many nodes keep no older state, and while we catch up, older nonces would be outdated at once.
+  const isHead = range.end === head.number
+  const above = places.filter(({ number }) => number > tip.number && number <= range.end)
+  // Without waiting for the range, because a payer waits for a block that a provider has named.
+  const [verdict, ahead, early] = await Promise.all([
+    readRange(chain, range, concerns),
+    readAhead(ctx, chain, above),
+    isHead && above.length > 0 && headTime ? readNonces(chain, look, headTime, listener) : null,
+  ])
   const { end, telling } = verdict
   await noteLies(ctx, chain, [...end.lies, ...(verdict.tip?.lies ?? [])])
   for (const one of [verdict.tip, end])
@@ -241,11 +272,9 @@ async function readLook(
   if (!isToldEnough(chain, follower, { toldBy, isAwaited: verdict.isAwaited })) return null
 
   const stored = await rows.listBlocksBetween(ctx.db, network, { above: range.above, upTo: tip.number })
-  // Only at the head: many nodes keep no older state, and while we catch up, older nonces would be outdated at once.
-  const isHead = range.end === head.number
   const [contents, nonces] = await Promise.all([
-    readContents(ctx, chain, telling, { tip, stored, concerns }),
-    isHead ? readNonces(chain, look, end.block, listener) : [],
+    readContents(ctx, chain, telling, { tip, stored, concerns, ahead }),
+    early ?? (isHead ? readNonces(chain, look, end.block.time, listener) : []),
   ])
   const isFilled = await fillGaps(ctx, chain, { follower, tip, stored }, contents, listener)
   const { blocks, isCut } = await takeLinked(ctx, chain, look, contents.read)
@@ -334,11 +363,11 @@ async function takeLook(
 
 async function readNonces(
   chain: Chain,
-  { follower, tip, quietMs }: Look,
-  end: ToldBlock,
+  { follower, tip, head, quietMs }: Look,
+  headTime: Date,
   listener: Listener,
 ): Promise<AccountNonce[]> {
   // A reorganisation may have lowered nonces, so all of them are read again.
-  const isComplete = !isSamePeriod(follower.headTime, end.time, quietMs) || tip.number < follower.headNumber
-  return await readAgreedNonces(chain, await listener.accounts(isComplete), end.number)
+  const isComplete = !isSamePeriod(follower.headTime, headTime, quietMs) || tip.number < follower.headNumber
+  return await readAgreedNonces(chain, await listener.accounts(isComplete), head.number)
 }

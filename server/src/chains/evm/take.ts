@@ -3,9 +3,10 @@ import { crashPoint } from '../../crash.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { Hex } from '../hex.ts'
 import * as rows from '../rows.ts'
+import { isNodeError } from '../rpc.ts'
 import type { AccountNonce } from './accounts.ts'
 import type { Demand } from './cadence.ts'
-import type { Block, Chain, ChainLog } from './chain.ts'
+import type { Block, BlockPlace, Chain, ChainLog } from './chain.ts'
 import { type Concerns, covers, isConcerned, listFound, type RangeAccount } from './search.ts'
 import { type BlockVerdict, type Lie, noteDispute, noteLies, paceOf, readVerdicts } from './witnesses.ts'
 
@@ -183,9 +184,6 @@ export type Listener = {
   onCommit(): void
 }
 
-/** A block in which a provider reports something. */
-export type BlockPlace = { readonly number: number; readonly hash: Hex }
-
 /** Reads stored blocks again from every provider. Returns the numbers of those that are still not witnessed. */
 export async function readAgain(
   ctx: Context,
@@ -325,6 +323,29 @@ export type Searched = {
   readonly tip: rows.StoredBlock
   readonly stored: ReadonlyMap<number, rows.StoredBlock>
   readonly concerns: Concerns
+  /** Blocks that were read while the range was searched. */
+  readonly ahead?: Ahead
+}
+
+export type Ahead = ReadonlyMap<Hex, Believed>
+
+/**
+ * Reads blocks in which one provider has something that we sent, before a search finds them there. What enough providers
+ * have said about a block need not be asked again.
+ */
+export async function readAhead(ctx: Context, chain: Chain, places: readonly BlockPlace[]): Promise<Ahead> {
+  const verdicts = await readVerdicts(ctx, chain, places.slice(0, paceOf(chain)), true).catch((error) => {
+    if (!isNodeError(error)) throw error
+    return []
+  })
+  const { witnessesMin } = chain.network
+  return new Map(
+    verdicts.flatMap((verdict) =>
+      verdict.kind === 'believed' && verdict.toldBy.length >= witnessesMin
+        ? [[verdict.block.hash, verdict] as const]
+        : [],
+    ),
+  )
 }
 
 /** How many of the blocks found at or below the tip are read per look, so that they don't hold up those above. */
@@ -334,7 +355,7 @@ export async function readContents(
   ctx: Context,
   chain: Chain,
   telling: readonly RangeAccount[],
-  { tip, stored, concerns }: Searched,
+  { tip, stored, concerns, ahead }: Searched,
 ): Promise<Contents> {
   const { witnessesMin } = chain.network
   const pace = paceOf(chain)
@@ -346,9 +367,10 @@ export async function readContents(
   const above = found.filter(({ number }) => number > tip.number)
   const below = found.filter((place) => place.number <= tip.number && !isKnown(place))
   const some = [...below.slice(0, belowPerLook), ...above.slice(0, pace)]
-  const verdicts = await readVerdicts(ctx, chain, some, true)
-  const read = some.flatMap(({ number }, i): FoundBlock[] => {
-    const verdict = verdicts[i]
+  const asked = some.filter(({ hash }) => !ahead?.has(hash))
+  const verdicts = await readVerdicts(ctx, chain, asked, true)
+  const read = some.flatMap(({ number, hash }): FoundBlock[] => {
+    const verdict = ahead?.get(hash) ?? verdicts[asked.findIndex((one) => one.hash === hash)]
     return verdict ? [{ number, verdict, isOurs: isOurs(verdict, concerns) }] : []
   })
   await noteLies(ctx, chain, listMadeUp(telling, read, witnessesMin))

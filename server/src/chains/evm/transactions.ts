@@ -1,9 +1,8 @@
 import { agree, enoughOf } from '../agree.ts'
 import type { Hex } from '../hex.ts'
 import { type ProviderAnswer, type RpcCall, type RpcOutcome, unwrap } from '../rpc.ts'
-import type { Chain } from './chain.ts'
+import { type BlockPlace, type Chain, placeIn } from './chain.ts'
 import { topics } from './eip3009.ts'
-import type { BlockPlace } from './take.ts'
 
 /**
  * What providers report about transactions. Where money depends on a fact, `witnessesMin` of them and most of those
@@ -108,13 +107,12 @@ export async function readInclusion({ rpc, network }: Chain, hash: string): Prom
   const { witnessesMin } = network
   const told = await rpc.askAll([{ method: 'eth_getTransactionReceipt', params: [hash] }])
   const answers = told.flatMap(({ provider, outcomes: [outcome] }) =>
-    outcome && 'result' in outcome ? { provider, raw: outcome.result as RawPlace } : [],
+    outcome && 'result' in outcome ? { provider, raw: outcome.result } : [],
   )
   if (answers.length === 0) unwrap(told[0]?.outcomes[0])
   const places = answers.flatMap(({ provider, raw }) => {
-    const number = Number.parseInt(String(raw?.blockNumber), 16)
-    if (!raw || !isHex(raw.blockHash) || !Number.isSafeInteger(number) || number < 0) return []
-    return { provider, fact: { hash: lower(raw.blockHash), number } }
+    const fact = placeIn(raw)
+    return fact ? { provider, fact } : []
   })
   const silent = answers.filter(({ raw }) => raw === null)
   const { fact } = agree(places, (place) => `${place.hash} ${place.number}`, witnessesMin)
@@ -125,8 +123,6 @@ export async function readInclusion({ rpc, network }: Chain, hash: string): Prom
     isAbsent: places.length === 0 && silent.length >= witnessesMin,
   }
 }
-
-type RawPlace = { readonly blockHash: Hex; readonly blockNumber: Hex } | null
 
 /**
  * The blocks of a range in which a nonce was used, according to any provider. Null if none names one, but too few have

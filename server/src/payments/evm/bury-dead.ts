@@ -1,6 +1,6 @@
 import { readStates } from '../../chains/evm/accounts.ts'
-import type { Chain } from '../../chains/evm/chain.ts'
-import { type BlockPlace, readBlocksAgain } from '../../chains/evm/take.ts'
+import type { BlockPlace, Chain } from '../../chains/evm/chain.ts'
+import { readBlocksAgain } from '../../chains/evm/take.ts'
 import { readUses } from '../../chains/evm/transactions.ts'
 import {
   isWitnessedUpTo,

@@ -40,7 +40,7 @@ export async function deployBatcher(
     return refuse(
       `SETTLER_KEYS_FILE must hold the key of an account that is not a settler on ${id} and has some ${chain.network.nativeCurrency.symbol} there. Or send this transaction from any other wallet: to ${deployer}, value 0, data ${deployData}`,
     )
-  const head = await readHead(chain, 0)
+  const { head } = await readHead(chain, 0)
   const fees = head && cappedFees(chain.network, head.baseFee)
   if (!fees) return refuse(`Gas on ${name} costs more than this deployment pays. Try again later.`)
   const [account] = await readNextNonces(chain, [signer.address])

@@ -351,6 +351,8 @@ async function send(ctx: Context, lane: Lane, step: Step, chosen: readonly Chose
     return transaction
   })
   if (!signed) return false
+  // The follower looks for it from now on.
+  ctx.db.wakeUps.send('claims')
   crashPoint(ctx, 'send-after-commit')
   await sendBytes(ctx, chain, signed)
   return true

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { showEvmAddress } from '../../chains/evm/address.ts'
 import type { Chain } from '../../chains/evm/chain.ts'
 import { digest } from '../../chains/evm/eip3009.ts'
@@ -94,9 +95,18 @@ export async function verifyPayment(
   const domain = { ...asset.domain, chainId: verifier.chain.chainId, verifyingContract: payment.asset }
   const recovered = recoverSigner(digest(domain, authorization), Buffer.from(signature.slice(2), 'hex'))
   const isSigned = recovered?.address === from
+  // A nonce bound to this checkout can't have paid for anything else. Claim it, and let the logs decide.
+  const isOwn = isBoundTo(authorization.nonce, checkoutId)
+  const isSpent = isUsed && !isOwn
+  const simulate = (transfer: SignedTransfer) => verifier.simulate(transfer, inFlightUnits, headNumber)
   // If the payer has not signed it with its key, only code at its address can accept the signature, and that code may
-  // be new.
-  const isContract = await verifier.hasCode(from, isSigned ? 'recently' : 'now')
+  // be new. If it has, there is rarely code, so the token is asked at the same time.
+  const [isContract, asOrdinary] = await Promise.all([
+    verifier.hasCode(from, isSigned ? 'recently' : 'now'),
+    isSigned && !isSpent
+      ? simulate({ asset: payment.asset, authorization, signature: recovered.normalised, isContract: false })
+      : null,
+  ])
   if (!isSigned && !isContract)
     return payment.hasContractForm
       ? refuse('invalid_exact_evm_payload_undeployed_smart_wallet', null, sayUndeployed(verifier.chain, from))
@@ -108,10 +118,9 @@ export async function verifyPayment(
     isContract,
   }
 
-  // A nonce bound to this checkout can't have paid for anything else. Claim it, and let the logs decide.
-  const isOwn = isBoundTo(authorization.nonce, checkoutId)
-  if (isUsed && !isOwn) return refuse('invalid_exact_evm_nonce_already_used')
-  const simulated = await verifier.simulate(transfer, inFlightUnits, headNumber)
+  if (isSpent) return refuse('invalid_exact_evm_nonce_already_used')
+  const simulated = isContract ? await simulate(transfer) : asOrdinary
+  assert(simulated, 'without code, only the signature of the payer’s key gets here')
   if (simulated.isNonceUsed)
     return isOwn
       ? { isValid: true, transfer, offer }

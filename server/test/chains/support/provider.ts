@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 import { atEnd } from '../../support/at-end.ts'
 import type { Call } from '../../support/faulty-node.ts'
 import type { Policy, ProviderError } from './policies.ts'
@@ -11,6 +12,11 @@ export type Said = {
   readonly body: string
   readonly headers?: Readonly<Record<string, string>>
 }
+
+type Asked = { readonly methods: readonly string[]; readonly from: number; to: number | null }
+
+/** An error, or what to answer instead of the chain. */
+type CallAnswer = ProviderError | 'null' | { readonly result: unknown }
 
 export type Provider = Awaited<ReturnType<typeof openProvider>>
 
@@ -24,16 +30,20 @@ export async function openProvider(target: string, policy: Policy = {}) {
     asked: new Map<string, number>(),
     requests: 0,
     mostCalls: 0,
+    /** What was asked together, and between which times, as the client sees them. */
+    journal: [] as Asked[],
     /** How many blocks the blocks with these tags are behind the newest one, instead of what the chain says. */
     behind: null as Behind | null,
+    /** How long a request and its answer are on their way, half of it each. */
+    latencyMs: 0,
     /** Requests refused as a whole, and requests refused for coming too often. */
     refused: 0,
     limited: 0,
     /** Calls that were refused by themselves, with the words. */
     refusals: [] as string[],
     /** Answers a whole request, or a single call of it, instead of the chain. */
-    answerRequest: (_calls: readonly Call[]): Said | null => null,
-    answerCall: (_call: Call): ProviderError | 'null' | null => null,
+    answerRequest: (_calls: readonly Call[]): Said | null | Promise<Said | null> => null,
+    answerCall: (_call: Call): CallAnswer | null => null,
   }
   const buckets: Buckets = new Map()
   const server = createServer((request, response) => {
@@ -51,13 +61,18 @@ export async function openProvider(target: string, policy: Policy = {}) {
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const asked = JSON.parse(Buffer.concat(chunks).toString()) as Call | Call[]
     const calls = [asked].flat()
+    const entry: Asked = { methods: calls.map(({ method }) => method), from: performance.now(), to: null }
+    provider.journal.push(entry)
+    if (provider.latencyMs > 0) await wait(provider.latencyMs / 2)
     provider.requests++
     provider.mostCalls = Math.max(provider.mostCalls, calls.length)
     for (const { method } of calls) provider.asked.set(method, (provider.asked.get(method) ?? 0) + 1)
     const { status, body, headers } =
-      provider.answerRequest(calls) ??
+      (await provider.answerRequest(calls)) ??
       refuse(provider, buckets, calls) ??
       toSaid(asked, await judge(provider, calls))
+    if (provider.latencyMs > 0) await wait(provider.latencyMs / 2)
+    entry.to = performance.now()
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
   }
   return provider
@@ -126,7 +141,7 @@ async function judge(
     readonly target: string
     readonly refusals: string[]
     readonly behind: Behind | null
-    answerCall(call: Call): ProviderError | 'null' | null
+    answerCall(call: Call): CallAnswer | null
   },
   calls: readonly Call[],
 ): Promise<Reply[]> {
@@ -136,6 +151,10 @@ async function judge(
     const error =
       provider.answerCall(call) ?? findRefusal(policy, call) ?? (await findOldState(provider, call))
     if (!error) continue
+    if (error !== 'null' && 'result' in error) {
+      refused.set(call.id, { jsonrpc: '2.0', id: call.id, result: error.result })
+      continue
+    }
     if (error === 'null' || (error === noBlock && policy.tagRefusal === 'null')) {
       refused.set(call.id, { jsonrpc: '2.0', id: call.id, result: null })
       continue
