@@ -78,16 +78,23 @@ const pricesMax = 5_000
 
 /**
  * How many amounts near a price a store holds: in total, and recently reserved for checkouts that can still be paid.
- * Other stores with the same wallet don't count, so that they can't block a price. $2 to $5 are network, asset, address
- * and price, $6 is the range, $7 how many minutes are recent; `store` is the store's id.
+ * Other stores with the same wallet don't count, so that they can't block a price. Strangers open links, and may take half of
+ * the amounts: towards a link's checkout, those of links count double. $2 to $5 are network, asset, address and price, $6 is
+ * the range, $7 how many minutes are recent; `store` is the store's id, `isByLink` whether the checkout is a link's.
  */
-const heldSql = (store: string) => `select count(*)::integer as held,
-    count(*) filter (where o.status in ('OPEN', 'PROCESSING') and o.expires_at > clock()
-      and r.reserved_at > clock() - make_interval(mins => $7))::integer as recent
+const heldSql = (store: string, isByLink: string) => `select ${countFor('true', isByLink)} as held,
+    ${countFor(
+      `o.status in ('OPEN', 'PROCESSING') and o.expires_at > clock()
+      and r.reserved_at > clock() - make_interval(mins => $7)`,
+      isByLink,
+    )} as recent
   from reserved_amounts r
   cross join lateral (select * from checkouts c where c.id = r.checkout_id offset 0) o
   where o.store_id = ${store} and r.network = $2 and r.asset = $3 and r.pay_to = $4 and r.freed_at is null
     and r.amount > $5::numeric and r.amount <= $5::numeric + $6::numeric`
+
+const countFor = (which: string, isByLink: string) => `greatest(count(*) filter (where ${which}),
+      case when ${isByLink} then 2 * count(*) filter (where ${which} and o.link_id is not null) else 0 end)::integer`
 
 /** Open prices near a price that are not whole cents. $2 and $5 are network and price, $6 is the range. */
 const openPricesSql = (store: string) => `select p.amount::numeric as amount
@@ -118,12 +125,12 @@ export async function insertReserved(
 ): Promise<boolean> {
   const rows = await db.query(
     `with locked as (
-       select id, store_id from checkouts
+       select id, store_id, link_id from checkouts
        where id = $1 and status = 'OPEN' and expires_at > clock() for no key update
      ), prices as materialized (
        select array(${openPricesSql('(select store_id from locked)')}) as amounts
      ), near as materialized (
-       ${heldSql('(select store_id from locked)')}
+       ${heldSql('(select store_id from locked)', '(select link_id is not null from locked)')}
      ), chosen as (
        select locked.id, $5::numeric + s.suffix as amount, f.head_number
        from locked, near, followers f,
@@ -189,7 +196,7 @@ async function readReservable(
        exists (select 1 from followers f where f.network = $2
          and f.head_seen_at > clock() - make_interval(secs => $8)) as "isFollowed", near.held, near.recent,
        ${mayMatchAt('c.store_id', '$4', '$9')} as "mayMatch"
-     from checkouts c, lateral (${heldSql('c.store_id')}) as near where c.id = $1`,
+     from checkouts c, lateral (${heldSql('c.store_id', 'c.link_id is not null')}) as near where c.id = $1`,
     [
       checkoutId,
       network,
@@ -217,7 +224,8 @@ async function freeCooling(
      from (select e.checkout_id from reserved_amounts e
            cross join lateral (select * from checkouts c where c.id = e.checkout_id offset 0) c
            where c.status not in ('OPEN', 'PROCESSING')
-             and c.store_id = (select a.store_id from checkouts a where a.id = $7) and e.network = $1 and e.asset = $2 and e.pay_to = $3 and e.freed_at is null and e.cools_until is not null
+             and c.store_id = (select a.store_id from checkouts a where a.id = $7)
+             and (c.link_id is not null or (select a.link_id is null from checkouts a where a.id = $7)) and e.network = $1 and e.asset = $2 and e.pay_to = $3 and e.freed_at is null and e.cools_until is not null
              and e.amount > $4::numeric and e.amount <= $4::numeric + $5::numeric
            order by e.cools_until limit $6) ended
      where r.checkout_id = ended.checkout_id and r.network = $1 and r.asset = $2

@@ -221,6 +221,38 @@ test('ended checkouts keep nobody from paying, and give up their amounts only wh
   assert.equal(await reserve(model.id), '?way=send')
 })
 
+test('checkouts of links take half of the amounts near a price, and the store’s own are not kept from the rest', async () => {
+  await forget()
+  const until = new Date(Date.now() + 86_400_000).toISOString()
+  const asked = { title: 'Seats', kind: 'many', priceAmount: '11.00', priceCurrency: 'USD', until }
+  const link = (await shop.call('POST', '/api/v1/links', asked)).json<{ id: string }>().id
+  const byLink = async () => {
+    const { id } = await shop.create({ priceAmount: '11.00' })
+    await db.query('update checkouts set link_id = $2 where id = $1', [id, link])
+    return id
+  }
+  const model = await byLink()
+  assert.equal(await reserve(model), '?way=send')
+  // As if strangers had opened the link, and each had reserved an amount.
+  await db.query(
+    `with made as (
+       insert into checkouts select (json_populate_record(c, json_build_object('id', 'ch_link' || i))).*
+       from checkouts c, generate_series(1, $2::integer) i where c.id = $1
+       returning id
+     )
+     insert into reserved_amounts (checkout_id, network, asset, pay_to, amount, after_block, reserved_at)
+     select made.id, r.network, r.asset, r.pay_to, 11000000 + substr(made.id, 8)::integer, r.after_block, clock()
+     from made, reserved_amounts r where r.checkout_id = $1 on conflict do nothing`,
+    [model, heldMax.recent / 2],
+  )
+  const late = await byLink()
+  assert.equal(await reserve(late), '?notice=crowded')
+  for (let i = 0; i < 3; i++)
+    assert.equal(await reserve((await shop.create({ priceAmount: '11.00' })).id), '?way=send')
+  await db.query("update reserved_amounts set reserved_at = reserved_at - interval '1 hour'")
+  assert.equal(await reserve(late), '?way=send')
+})
+
 test('one client address reserves twenty amounts an hour, IPv6 by /64, and is then asked to sign', async () => {
   const made = await Promise.all(Array.from({ length: 23 }, () => other.create({ priceAmount: '9.00' })))
   const from = async (id: string | undefined, address: string) =>
