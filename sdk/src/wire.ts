@@ -482,7 +482,10 @@ export type PaymentRequirements = {
    * What else the signature must cover: on EVM networks the token's EIP-712 domain; on Solana the transaction's fee
    * payer and memo.
    */
-  extra: { name: string; version: string } | { feePayer: string; memo: string }
+  /** `quote` is there if it is a link that is paid. It has to come back with the payment. */
+  extra:
+    | { name: string; version: string; quote?: string }
+    | { feePayer: string; memo: string; quote?: string }
 }
 
 /** The 402 answer: in the body, and as base64 in the PAYMENT-REQUIRED header. */
@@ -559,6 +562,8 @@ export type ProblemCode =
   | 'log_truncated'
   | 'checkout_expired'
   | 'checkout_canceled'
+  | 'link_closed'
+  | 'link_ended'
   | 'body_too_large'
   | 'unsupported_media_type'
   | 'invalid_request'

@@ -207,6 +207,12 @@ export const problems = {
     'The store canceled the checkout',
     'Nothing was charged. Ask the store for a new checkout.',
   ],
+  link_closed: [410, 'The store closed the link', 'Nothing was charged. Ask the store for a new link.'],
+  link_ended: [
+    410,
+    'The time in which the link could be paid is over',
+    'Nothing was charged. Ask the store for a new link, or for more time.',
+  ],
   body_too_large: [
     413,
     'The request body is too large',

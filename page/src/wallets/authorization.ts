@@ -36,6 +36,7 @@ function hex(bytes: Uint8Array): string {
 }
 
 export function typedData({ accepted, chainId }: EvmOption, message: Authorization): string {
+  const { name, version } = accepted.extra
   const field = (type: string) => (name: string) => ({ name, type })
   return JSON.stringify({
     primaryType: 'TransferWithAuthorization',
@@ -51,7 +52,7 @@ export function typedData({ accepted, chainId }: EvmOption, message: Authorizati
         field('bytes32')('nonce'),
       ],
     },
-    domain: { ...accepted.extra, chainId, verifyingContract: accepted.asset },
+    domain: { name, version, chainId, verifyingContract: accepted.asset },
     message,
   })
 }

@@ -42,24 +42,26 @@ type Limits = { readonly max: string; readonly assets: readonly Asset[] }
 /** Until its window ends, anyone who holds a signature can cash it in. No honest store needs longer than this. */
 const windowSecondsMax = 600
 
-/** The first way to pay that a signer supports and the limit allows, or the reason why none does. */
+/**
+ * The first way to pay that a signer supports and the limit allows, or the reason why none does. `id` is that of the
+ * checkout or link that was asked.
+ */
 export function chooseOffer(
-  checkoutId: string,
+  id: string,
   required: PaymentRequired,
   signers: readonly Signer[],
   { max, assets }: Limits,
 ): Chosen | Objection {
-  if (checkoutIdOf(required.resource?.url) !== checkoutId)
-    return {
-      code: 'wrong_checkout',
-      detail: `The server sent the terms of a checkout other than ${checkoutId}.`,
-    }
+  if (payableIdOf(required.resource?.url) !== id)
+    return { code: 'wrong_checkout', detail: `The server sent the terms of something other than ${id}.` }
   // The list may hold other ways to pay, in any shape.
   const ways: readonly PaymentRequirements[] = Array.isArray(required.accepts) ? required.accepts : []
   const known = ways.flatMap((accepted) => {
     const asset = assets.find((each) => isAsset(each, accepted))
     const signer = signers.find((each) => isSolana(each) === !asset?.domain)
-    return asset && signer ? [{ accepted, asset, signer }] : []
+    // A transaction is prepared for a checkout that is there, and that of a link is made only when it is paid.
+    const isPayable = asset !== undefined && (asset.domain !== undefined || !isLink(id))
+    return isPayable && signer ? [{ accepted, asset, signer }] : []
   })
   if (known.length === 0)
     return { code: 'unknown_asset', detail: 'The checkout accepts no token that this wallet can pay with.' }
@@ -76,6 +78,9 @@ export function chooseOffer(
     return { code: 'over_limit', detail: `The checkout costs ${price}, which is over the limit of ${max}.` }
   }
   const { accepted, asset, signer } = affordable
+  const checkoutId = isLink(id) ? quotedCheckoutIn(accepted) : id
+  if (checkoutId === null)
+    return { code: 'malformed_terms', detail: 'The terms of the link name no checkout.' }
   return {
     checkoutId,
     description: String(required.resource.description),
@@ -88,9 +93,21 @@ export function chooseOffer(
   }
 }
 
-/** The checkout id at the end of a URL: `ch_…`. Returns null if it has none. */
-export function checkoutIdOf(url: unknown): string | null {
-  return typeof url === 'string' ? (/\/(ch_[0-9a-z]{28})\/?$/.exec(url)?.[1] ?? null) : null
+/** The id at the end of a URL's path: a checkout's `ch_…` or a link's `lnk_…`. Returns null if it has none. */
+export function payableIdOf(url: unknown): string | null {
+  return typeof url === 'string' ? (payableForm.exec(url)?.[1] ?? null) : null
+}
+
+const payableForm = /\/(ch_[0-9a-z]{28}|lnk_[0-9a-z]{28})\/?(?:\?.*)?$/
+
+export function isLink(id: string): boolean {
+  return id.startsWith('lnk_')
+}
+
+/** The checkout that a payment on a link's terms is for. It may not be made yet. */
+export function quotedCheckoutIn(accepted: unknown): string | null {
+  const { extra } = (accepted ?? {}) as { extra?: { quote?: unknown } | null }
+  return /^(ch_[0-9a-z]{28})(\.|$)/.exec(String(extra?.quote))?.[1] ?? null
 }
 
 /** Compares the EIP-712 domain too: under another domain the signature would authorize something else. */

@@ -2,13 +2,13 @@ import { FarthingError } from '../errors.ts'
 import { parseUnits } from '../units.ts'
 import type { Checkout, Payment, Signed } from '../wire.ts'
 import { type Asset, knownAssets } from './assets.ts'
-import { checkoutIdOf, chooseOffer, type Objection, type Offer } from './offer.ts'
+import { chooseOffer, isLink, type Objection, type Offer, payableIdOf } from './offer.ts'
 import { makeOffer, type Signer, signOffer } from './sign.ts'
-import { readSigned, withLife } from './signed.ts'
+import { checkoutSignedFor, readSigned, withLife } from './signed.ts'
 import { type CallOptions, submit, type Verdict } from './submit.ts'
 
 /**
- * How a program pays a checkout, by x402:
+ * How a program pays a checkout or a link, by x402:
  *
  * 1. Request the checkout without a payment. The answer says how to pay, or that it is paid, being paid or expired.
  * 2. Check the terms: this checkout, a known token, no more than the limit. Otherwise nothing is signed.
@@ -85,7 +85,8 @@ const memory = new Map<string, string>()
 const underWay = new Map<string, Promise<PayResult>>()
 
 /**
- * Pays a checkout exactly once. Throws only if nothing was signed: a wrong URL or limit, an unreachable server, or a
+ * Pays a checkout exactly once, at its `checkoutUrl`, or a link at its `url`. Where a link lets the buyer choose, its URL says
+ * how much: `?amount=12.50`. A link for many buyers can be paid again once a payment's outcome is known. Throws only if nothing was signed: a wrong URL or limit, an unreachable server, or a
  * wallet that would not sign. Concurrent calls for one checkout result in one payment. With several signers, it uses
  * the first way to pay that one of them supports.
  */
@@ -94,20 +95,20 @@ export async function pay(
   signer: Signer | readonly Signer[],
   options: PayOptions,
 ): Promise<PayResult> {
-  const { url, checkoutId } = readAddress(checkoutUrl)
+  const { url, id } = readAddress(checkoutUrl)
   if (parseUnits(options.max, 6) === null)
     throw new TypeError(`max must be an amount such as "5.00", not ${JSON.stringify(options.max)}.`)
   const twin = underWay.get(url)
   if (twin) return await twin
-  const payment = payOnce(url, checkoutId, [signer].flat(), options).finally(() => underWay.delete(url))
+  const payment = payOnce(url, id, [signer].flat(), options).finally(() => underWay.delete(url))
   underWay.set(url, payment)
   return await payment
 }
 
 /** Asks a checkout for its terms or its outcome. Nothing is signed or paid. */
 export async function askCheckout(checkoutUrl: string, options: CallOptions = {}): Promise<Verdict> {
-  const { url, checkoutId } = readAddress(checkoutUrl)
-  return await submit(url, checkoutId, null, options)
+  const { url, id } = readAddress(checkoutUrl)
+  return await submit(url, id, null, options)
 }
 
 /** Finds out the outcome of a payment that was signed earlier by submitting it again. It never signs another one. */
@@ -116,8 +117,9 @@ export async function resume(
   payment: string,
   options: ResumeOptions = {},
 ): Promise<PayResult> {
-  const { url, checkoutId } = readAddress(checkoutUrl)
+  const { url, id } = readAddress(checkoutUrl)
   const { header, usableUntil } = readSigned(payment)
+  const checkoutId = isLink(id) ? (checkoutSignedFor(header) ?? id) : id
   const result = toResult(await submit(url, checkoutId, header, options), payment)
   if (result.outcome === 'pending') return result
   const isUsable = result.outcome === 'refused' && Date.now() < usableUntil
@@ -129,7 +131,7 @@ export async function resume(
 
 async function payOnce(
   url: string,
-  checkoutId: string,
+  id: string,
   signers: readonly Signer[],
   options: PayOptions,
 ): Promise<PayResult> {
@@ -137,12 +139,12 @@ async function payOnce(
   const earlier = await kept.get(url)
   if (earlier !== undefined) return await resume(url, earlier, options)
 
-  const asked = await submit(url, checkoutId, null, options)
+  const asked = await submit(url, id, null, options)
   if (asked.kind === 'unknown') return notAsked(url, asked, options)
   if (asked.kind !== 'required') return toResult(asked, null)
 
   const limits = { max: options.max, assets: options.assets ?? knownAssets }
-  const chosen = chooseOffer(checkoutId, asked.required, signers, limits)
+  const chosen = chooseOffer(id, asked.required, signers, limits)
   if ('code' in chosen) return refused(chosen)
   const first = await makeOffer(url, chosen, options)
   if ('code' in first) return refused(first)
@@ -213,6 +215,7 @@ const reasons: readonly (readonly [ending: string, words: string])[] = [
   ['valid_before', 'The payment window has closed, or this machine’s clock is wrong.'],
   ['valid_after', 'This machine’s clock is wrong.'],
   ['blockhash_expired', 'On Solana a signature is good for half a minute, and this one came too late.'],
+  ['quote_outdated', 'The link has changed, or its offer was five minutes old.'],
   ['evm_signature', 'The signature was not made by the wallet.'],
   [
     'undeployed_smart_wallet',
@@ -224,11 +227,12 @@ function refused({ code, detail }: Objection, charged: Payment | null = null): P
   return { outcome: 'refused', code, detail, charged, signedUntil: null }
 }
 
-function readAddress(checkoutUrl: string): { url: string; checkoutId: string } {
-  const parsed = URL.canParse(checkoutUrl) ? new URL(checkoutUrl) : null
-  const url = `${parsed?.origin}${parsed?.pathname}`
-  const checkoutId = checkoutIdOf(url)
-  if (parsed === null || checkoutId === null)
-    throw new TypeError(`${JSON.stringify(checkoutUrl)} is not the URL of a checkout.`)
-  return { url, checkoutId }
+function readAddress(address: string): { url: string; id: string } {
+  const parsed = URL.canParse(address) ? new URL(address) : null
+  const plain = `${parsed?.origin}${parsed?.pathname}`
+  const id = payableIdOf(plain)
+  if (parsed === null || id === null)
+    throw new TypeError(`${JSON.stringify(address)} is not the URL of a checkout or a link.`)
+  const amount = isLink(id) ? parsed.searchParams.get('amount') : null
+  return { url: amount === null ? plain : `${plain}?${new URLSearchParams({ amount })}`, id }
 }

@@ -1,4 +1,4 @@
-import type { Offer } from './offer.ts'
+import { type Offer, quotedCheckoutIn } from './offer.ts'
 
 /**
  * A signed payment as it is kept: the header, and on Solana the time until which it can move money. An authorization on
@@ -23,13 +23,24 @@ export function readSigned(payment: string): { readonly header: string; readonly
 }
 
 function validBeforeIn(header: string): string {
+  return String(readHeader(header)?.payload?.authorization?.validBefore)
+}
+
+/** The checkout of a link that a payment was signed for; null if it was not signed for a link. */
+export function checkoutSignedFor(header: string): string | null {
+  return quotedCheckoutIn(readHeader(header)?.accepted)
+}
+
+type Header = {
+  readonly accepted?: unknown
+  readonly payload?: { readonly authorization?: { readonly validBefore?: unknown } }
+}
+
+function readHeader(header: string): Header | null {
   try {
-    const { payload } = JSON.parse(atob(header)) as {
-      payload?: { authorization?: { validBefore?: unknown } }
-    }
-    return String(payload?.authorization?.validBefore)
+    return JSON.parse(atob(header)) as Header | null
   } catch {
-    // Something else was kept: nothing is known of its life.
-    return ''
+    // Something else was kept: nothing is known of it.
+    return null
   }
 }

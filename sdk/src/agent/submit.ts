@@ -52,6 +52,8 @@ const finalCodes: ReadonlySet<string> = new Set([
   'payment_identifier_reused',
   'checkout_expired',
   'checkout_canceled',
+  'link_closed',
+  'link_ended',
 ])
 
 /** Requests the checkout, with a signed payment or without (null), until the answer is definite or the time is up. */

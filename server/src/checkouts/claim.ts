@@ -33,15 +33,8 @@ export function openClaim(ctx: Context): ClaimPayment {
     const claim = { ...input, eventId: newId('evt', ctx.config.cell, input.now) }
     // A batch skips locked checkouts, and the lock may have been brief, so try again alone.
     const isClaimed = (await joined(claim)) || (await claimAlone(ctx, claim))
-    if (!isClaimed) return false
-    ctx.db.wakeUps.send('claims')
-    const network = idOfNetwork(claim.network)
-    ctx.metrics.payments.inc({ network, outcome: 'claimed' })
-    ctx.log.info(
-      { checkoutId: claim.checkoutId, network, amount: `${claim.transfer.authorization.value}` },
-      'payment claimed: it is sent next',
-    )
-    return true
+    if (isClaimed) noteClaimed(ctx, claim)
+    return isClaimed
   }
   // If this process is already claiming the payment, a duplicate waits for that claim, and its caller reads again.
   // Otherwise each duplicate would hold a connection while it waits for the same checkout, and a few thousand would use
@@ -58,22 +51,33 @@ export function openClaim(ctx: Context): ClaimPayment {
   }
 }
 
+/** Wakes the process that sends payments. Called once a claim is committed. */
+export function noteClaimed(ctx: Context, claim: NewClaim): void {
+  ctx.db.wakeUps.send('claims')
+  const network = idOfNetwork(claim.network)
+  ctx.metrics.payments.inc({ network, outcome: 'claimed' })
+  ctx.log.info(
+    { checkoutId: claim.checkoutId, network, amount: `${claim.transfer.authorization.value}` },
+    'payment claimed: it is sent next',
+  )
+}
+
 async function claimAlone(ctx: Context, claim: NewClaim): Promise<boolean> {
-  return await ctx.db
-    .transaction(async (tx) => {
-      const claimed = await claimAuthorizations(tx, [claim], '')
-      return claimed.has(claim.eventId) || (await reclaimAuthorization(tx, claim))
-    })
-    .catch((error) => {
-      if (!isLockTimeout(error)) throw error
-      throw new Problem(
-        'unavailable',
-        'The checkout is busy. Repeat the same request with the same payment.',
-        {
-          retryAfterSeconds: 1,
-        },
-      )
-    })
+  return await ctx.db.transaction((tx) => claimIn(tx, claim)).catch(refuseBusy)
+}
+
+/** Claims one authorization in a transaction of the caller's. */
+export async function claimIn(tx: Transaction, claim: NewClaim): Promise<boolean> {
+  const claimed = await claimAuthorizations(tx, [claim], '')
+  return claimed.has(claim.eventId) || (await reclaimAuthorization(tx, claim))
+}
+
+/** Somebody else has held the checkout for longer than a lock is waited for. */
+export function refuseBusy(error: unknown): never {
+  if (!isLockTimeout(error)) throw error
+  throw new Problem('unavailable', 'The checkout is busy. Repeat the same request with the same payment.', {
+    retryAfterSeconds: 1,
+  })
 }
 
 /** SQL for claims: one statement writes the authorization, the checkout's new status and the event. */

@@ -66,35 +66,32 @@ export function openPayViews({ db }: Context): ReadPayView {
   })
 }
 
-/** Reads what each of these requests needs, in one statement. Null for a checkout that does not exist. */
-export async function readPayViews(
-  db: Database,
-  questions: readonly PayQuestion[],
-): Promise<(PayView | null)[]> {
-  const rows = await db.query<
-    CheckoutRow & {
-      place: number
-      store_name: string
-      is_past_expiry: boolean
-      is_restoring: boolean
-      exact: RawCredit | null
-      known_state: 'claimed' | 'sent' | 'rejected' | 'dead' | null
-      known_checkout_id: string | null
-      known_reason: string | null
-      known_credit: RawCredit | null
-      known_transaction: string | null
-      known_failed: boolean | null
-      is_identifier_taken: boolean
-      in_flight_units: string
-      in_flight_payments: number
-      store_cost: string | null
-      is_limited: boolean
-      rests_until: Date | null
-      is_used: boolean
-      head_number: string | null
-    }
-  >(
-    `select i.place::integer - 1 as place, c.*, s.name as store_name, s.signed_up and s.proven_at is null as is_limited, c.expires_at <= clock() as is_past_expiry,
+type ViewRow = {
+  place: number
+  store_name: string
+  is_past_expiry: boolean
+  is_restoring: boolean
+  exact: RawCredit | null
+  known_state: 'claimed' | 'sent' | 'rejected' | 'dead' | null
+  known_checkout_id: string | null
+  known_reason: string | null
+  known_credit: RawCredit | null
+  known_transaction: string | null
+  known_failed: boolean | null
+  is_identifier_taken: boolean
+  in_flight_units: string
+  in_flight_payments: number
+  store_cost: string | null
+  is_limited: boolean
+  rests_until: Date | null
+  is_used: boolean
+  head_number: string | null
+}
+
+/** SQL: what decides the answers to the payers of checkouts. `checkout` is a subquery that gives the one of `i`. */
+const viewSql = (
+  checkout: string,
+) => `select i.place::integer - 1 as place, c.*, s.name as store_name, s.signed_up and s.proven_at is null as is_limited, c.expires_at <= clock() as is_past_expiry,
        ${creditJson('e')} as exact, ${isRestoringSql} as is_restoring,
        a.state as known_state, a.checkout_id as known_checkout_id, a.reason as known_reason, ${creditJson('k')} as known_credit,
        (select b.hash from transaction_calls tc
@@ -117,46 +114,77 @@ export async function readPayViews(
            is distinct from (i.network, i.asset, i.payer, i.nonce, c.id) offset 0) as is_identifier_taken
      from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
        with ordinality as i (checkout_id, network, asset, payer, nonce, identifier, place)
-     cross join lateral (select * from checkouts c where c.id = i.checkout_id offset 0) c
+     cross join lateral (${checkout}) c
      join stores s on s.id = c.store_id
      left join lateral (select * from credits e where e.checkout_id = c.id and e.disposition = 'exact'
        and e.orphaned_at is null offset 0) e on true
      left join ${authorizationOf('i')} on true
      cross join ${inFlightOf('i')}
      left join ${liveCreditOf('a')} on k.checkout_id = c.id or (k.checkout_id is null and a.checkout_id = c.id
-       and 'landed_by_another' in (a.spent_reason, a.reason))`,
-    [
-      questions.map(({ checkoutId }) => checkoutId),
-      ...(['network', 'asset', 'payer', 'nonce', 'identifier'] as const).map((field) =>
-        questions.map(({ payment }) => payment?.[field] ?? null),
-      ),
-    ],
+       and 'landed_by_another' in (a.spent_reason, a.reason))`
+
+function viewInputs(questions: readonly PayQuestion[]): unknown[] {
+  return [
+    questions.map(({ checkoutId }) => checkoutId),
+    ...(['network', 'asset', 'payer', 'nonce', 'identifier'] as const).map((field) =>
+      questions.map(({ payment }) => payment?.[field] ?? null),
+    ),
+  ]
+}
+
+/** Reads what each of these requests needs, in one statement. Null for a checkout that does not exist. */
+export async function readPayViews(
+  db: Database,
+  questions: readonly PayQuestion[],
+): Promise<(PayView | null)[]> {
+  const rows = await db.query<CheckoutRow & ViewRow>(
+    viewSql('select * from checkouts c where c.id = i.checkout_id offset 0'),
+    viewInputs(questions),
   )
   const views: (PayView | null)[] = questions.map(() => null)
-  for (const row of rows)
-    views[row.place] = {
-      checkout: toCheckout(row),
-      storeName: row.store_name,
-      isPastExpiry: row.is_past_expiry,
-      isRestoring: row.is_restoring,
-      payment: row.exact && creditFromJson(row.exact),
-      isIdentifierTaken: row.is_identifier_taken,
-      inFlight: { units: BigInt(row.in_flight_units), payments: row.in_flight_payments },
-      storeCost: BigInt(row.store_cost ?? '0'),
-      isStoreLimited: row.is_limited,
-      restsUntil: row.rests_until,
-      isUsed: row.is_used,
-      headNumber: row.head_number === null ? null : Number.parseInt(row.head_number, 10),
-      known: row.known_state && {
-        checkoutId: row.known_checkout_id,
-        state: row.known_state,
-        reason: row.known_reason,
-        credit: row.known_credit && creditFromJson(row.known_credit),
-        transaction: row.known_transaction,
-        hasFailed: row.known_failed === true,
-      },
-    }
+  for (const row of rows) views[row.place] = toView(row, toCheckout(row))
   return views
+}
+
+/** The same for a checkout that is not inserted yet. Null if its store is gone. */
+export async function readDraftView(
+  db: Database,
+  checkout: Checkout,
+  payment: Payment | null,
+): Promise<PayView | null> {
+  const { id: checkoutId, storeId, options, expiresAt } = checkout
+  const [row] = await db.query<ViewRow>(
+    viewSql(
+      'select i.checkout_id as id, $7::text as store_id, $8::json as options, $9::timestamptz as expires_at',
+    ),
+    [...viewInputs([{ checkoutId, payment }]), storeId, JSON.stringify(options), expiresAt],
+  )
+  return row ? toView(row, checkout) : null
+}
+
+function toView(row: ViewRow, checkout: Checkout): PayView {
+  return {
+    checkout,
+    storeName: row.store_name,
+    isPastExpiry: row.is_past_expiry,
+    isRestoring: row.is_restoring,
+    payment: row.exact && creditFromJson(row.exact),
+    isIdentifierTaken: row.is_identifier_taken,
+    inFlight: { units: BigInt(row.in_flight_units), payments: row.in_flight_payments },
+    storeCost: BigInt(row.store_cost ?? '0'),
+    isStoreLimited: row.is_limited,
+    restsUntil: row.rests_until,
+    isUsed: row.is_used,
+    headNumber: row.head_number === null ? null : Number.parseInt(row.head_number, 10),
+    known: row.known_state && {
+      checkoutId: row.known_checkout_id,
+      state: row.known_state,
+      reason: row.known_reason,
+      credit: row.known_credit && creditFromJson(row.known_credit),
+      transaction: row.known_transaction,
+      hasFailed: row.known_failed === true,
+    },
+  }
 }
 
 const pollMs = 500

@@ -18,7 +18,8 @@ import { costPerDay, nextDay, type Readiness, whyRestoring } from '../payments/s
 import { Problem } from '../problems.ts'
 import { type Checkout, describeCheckout, toStoreWire } from './checkout.ts'
 import type { ClaimPayment } from './claim.ts'
-import type { Outcomes, PayView, ReadPayView } from './pay-view.ts'
+import { createClaimed, type Draft } from './create-claimed.ts'
+import { type Outcomes, type PayView, type ReadPayView, readDraftView } from './pay-view.ts'
 
 /** Everything that a request to pay needs. Opened once per process. */
 export type PayEngine = {
@@ -52,11 +53,23 @@ type Refused = {
   readonly payer: string
 }
 
-type PayRequest = {
+export type PayRequest = {
   readonly resourceUrl: string
   readonly payment: ReadPayment
   /** The client's address, to slow it down after too many bad payments. */
   readonly address: string
+}
+
+/** How a link asks for a payment (links/pay.ts). */
+export type Quoted = {
+  /** What the terms carry, so that it comes back with the payment. */
+  readonly quote: string
+  /** Until when the terms hold; null for as long as the checkout can be paid. */
+  readonly until: Date | null
+  /** The checkout to make if there is none of that id; null if there is one. */
+  readonly draft: Draft | null
+  /** Why the payment's own quote is not taken; null if it is, or if there is no payment. */
+  readonly refused: string | null
 }
 
 /** If payers had to wait longer, a proxy in between might cut them off. */
@@ -73,22 +86,36 @@ const lagsMax = 2
 /** Another round means that somebody else changed the checkout in the meantime. */
 const roundsMax = 20
 
-/**
- * Answers a request to pay. The steps are tried in a fixed order on fresh reads, and the first that applies answers.
- * After every wait, claim or refusal they start again from the top, because a duplicate must see the outcome of its
- * twin. A 402 invites the payer to sign, so it is sent only while the checkout is OPEN. A checkout is never OPEN while
- * anything committed for sending may still move money.
- */
 export async function payCheckout(
   ctx: Context,
   engine: PayEngine,
   checkoutId: string,
   request: PayRequest,
 ): Promise<PayAnswer> {
-  const attempt = openAttempt(ctx, request)
+  const answer = await payQuoted(ctx, engine, checkoutId, request, null)
+  assert(answer !== 'changed', 'only a draft changes before it is made')
+  return answer
+}
+
+/**
+ * Answers a request to pay. The steps are tried in a fixed order on fresh reads, and the first that applies answers.
+ * After every wait, claim or refusal they start again from the top, because a duplicate must see the outcome of its
+ * twin. A 402 invites the payer to sign, so it is sent only while the checkout is OPEN. A checkout is never OPEN while
+ * anything committed for sending may still move money.
+ *
+ * Returns `changed` if the quote's draft may not be made any more. Then nothing was written.
+ */
+export async function payQuoted(
+  ctx: Context,
+  engine: PayEngine,
+  checkoutId: string,
+  request: PayRequest,
+  quoted: Quoted | null,
+): Promise<PayAnswer | typeof changed> {
+  const attempt = openAttempt(ctx, request, quoted)
   try {
     for (let round = 0; round < roundsMax; round++) {
-      const view = isId('ch', checkoutId) ? await engine.view({ checkoutId, payment: attempt.payment }) : null
+      const view = await readRound(ctx, engine, checkoutId, attempt)
       if (!view) throw new Problem('not_found', 'No such checkout.')
       const step =
         (await answerByAuthorization(ctx, engine, view, attempt)) ??
@@ -105,8 +132,28 @@ export async function payCheckout(
   }
 }
 
+async function readRound(
+  { db }: Context,
+  { view }: PayEngine,
+  checkoutId: string,
+  { payment, quoted }: Attempt,
+): Promise<Round | null> {
+  const found = isId('ch', checkoutId) ? await view({ checkoutId, payment }) : null
+  if (found) return { ...found, draft: null }
+  const draft = quoted?.draft
+  const planned = draft && (await readDraftView(db, draft.checkout, payment))
+  return planned ? { ...planned, draft } : null
+}
+
+type Round = PayView & {
+  /** The checkout, while it does not exist. */
+  readonly draft: Draft | null
+}
+
 /** A step changed something or waited for a change, so the next round starts from a fresh read. */
 const again = 'again'
+
+const changed = 'changed'
 
 /** An answer, or `again` for another round, or null if this step does not apply. */
 type Step = Promise<PayAnswer | typeof again | null>
@@ -114,6 +161,8 @@ type Step = Promise<PayAnswer | typeof again | null>
 /** The progress of one request to pay. */
 type Attempt = {
   readonly request: PayRequest
+  /** Null for a request to a checkout, which needs no quote. */
+  readonly quoted: Quoted | null
   /** Null if the request has no payment, or an unreadable one. */
   readonly payment: Payment | null
   readonly giveUpAt: number
@@ -129,13 +178,15 @@ type Attempt = {
   freePlace: (() => void) | null
 }
 
-function openAttempt(ctx: Context, request: PayRequest): Attempt {
+function openAttempt(ctx: Context, request: PayRequest, quoted: Quoted | null): Attempt {
+  const payment = request.payment.kind === 'present' ? request.payment.payment : null
   return {
     request,
-    payment: request.payment.kind === 'present' ? request.payment.payment : null,
+    quoted,
+    payment,
     giveUpAt: ctx.now().getTime() + settleTimeoutMs,
     otherUntil: null,
-    refused: null,
+    refused: payment && quoted?.refused ? refusal(payment, quoted.refused) : null,
     hasClaimed: false,
     isFailureNoted: false,
     lags: 0,
@@ -158,6 +209,11 @@ async function answerByAuthorization(ctx: Context, engine: PayEngine, view: PayV
         : 'This authorization was already presented for another checkout.',
     )
   }
+  if (attempt.quoted?.refused && view.isUsed)
+    throw new Problem(
+      'authorization_used',
+      'This authorization was already used, and we cannot tell for which checkout. Ask the store before you pay again.',
+    )
   if (isIdentifierTaken)
     throw new Problem(
       'payment_identifier_reused',
@@ -232,10 +288,12 @@ async function answerByStatus(ctx: Context, engine: PayEngine, view: PayView, at
   }
   if (checkout.status !== 'OPEN' || view.isPastExpiry) throw closedProblem(checkout)
   if (view.isRestoring) throw restoringProblem()
-  noteLook(
-    ctx,
-    checkout.options.map(({ network }) => network),
-  )
+  // Mail scanners and previews ask for a link's terms, and leave nothing behind.
+  if (attempt.payment || !attempt.quoted)
+    noteLook(
+      ctx,
+      checkout.options.map(({ network }) => network),
+    )
   return null
 }
 
@@ -247,7 +305,7 @@ async function answerWithTerms(ctx: Context, engine: PayEngine, view: PayView, a
   const { refused, request } = attempt
   if (attempt.payment && !refused) return null
   const error = refused?.reason ?? (request.payment.kind === 'none' ? request.payment.error : undefined)
-  const required = await requirePayment(engine, view, request.resourceUrl, error)
+  const required = await requirePayment(engine, view, attempt, error)
   if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
   if (refused && !view.known) noteRefused(ctx, view.checkout, refused)
   return { kind: 'required', required, refused }
@@ -257,10 +315,10 @@ async function answerWithTerms(ctx: Context, engine: PayEngine, view: PayView, a
 async function claimPayment(
   ctx: Context,
   engine: PayEngine,
-  view: PayView,
+  view: Round,
   attempt: Attempt,
-): Promise<typeof again> {
-  const { checkout } = view
+): Promise<typeof again | typeof changed> {
+  const { checkout, draft } = view
   const { payment } = attempt
   assert(payment, 'a request without a payment is answered with the terms')
   crashPoint(ctx, 'verify-before')
@@ -271,16 +329,22 @@ async function claimPayment(
     return again
   }
   crashPoint(ctx, 'claim-before')
-  const processing = toStoreWire(ctx, { ...checkout, status: 'PROCESSING' }, null)
-  attempt.hasClaimed = await engine.claim({
+  const claim = {
     checkoutId: checkout.id,
     network: payment.network,
     transfer: verified.transfer,
     isBound: isBoundPayment(payment, checkout.id),
     identifier: payment.identifier,
-    data: { checkout: processing },
     now: ctx.now(),
-  })
+  }
+  if (draft) {
+    const created = await createClaimed(ctx, draft, claim)
+    if (created === 'changed') return changed
+    attempt.hasClaimed = created === 'claimed'
+  } else {
+    const processing = toStoreWire(ctx, { ...checkout, status: 'PROCESSING' }, null)
+    attempt.hasClaimed = await engine.claim({ ...claim, data: { checkout: processing } })
+  }
   crashPoint(ctx, 'claim-after')
   // The claim created the next version. If a newer one already exists, the wait returns at once.
   return attempt.hasClaimed ? await waitForFate(ctx, engine, checkout, checkout.version + 1, attempt) : again
@@ -390,19 +454,36 @@ function pending(checkout: Checkout, payment: Payment, transaction: string | nul
 async function requirePayment(
   { rails, issuer }: PayEngine,
   { checkout, storeName }: PayView,
-  url: string,
+  { request: { resourceUrl: url }, quoted }: Attempt,
   error: string | undefined,
 ): Promise<PaymentRequired> {
-  const accepts = await toTerms(rails, checkout.id, checkout.options)
-  if (accepts.length === 0) throw unsettled('No running settler can settle a payment.')
-  return {
+  const terms = await toTerms(rails, checkout.id, checkout.options)
+  if (terms.length === 0) throw unsettled('No running settler can settle a payment.')
+  const accepts = quoted
+    ? terms.map((each) => ({ ...each, extra: { ...each.extra, quote: quoted.quote } }))
+    : terms
+  const expiresAt = quoted?.until ?? checkout.expiresAt
+  const required: PaymentRequired = {
     x402Version: 2,
     ...(error !== undefined && { error }),
-    resource: { url, description: describeCheckout(checkout, storeName), mimeType: 'application/json' },
+    resource: {
+      url,
+      description: describeCheckout({ ...checkout, expiresAt }, storeName),
+      mimeType: 'application/json',
+    },
     accepts,
-    ...(issuer && { extensions: issuer.signOffers(url, accepts, checkout.expiresAt) }),
   }
+  if (!issuer) return required
+  const bytesMax = termsBytesMax - Buffer.byteLength(JSON.stringify(required))
+  const extensions = issuer.signOffers(url, accepts, { expiresAt, bytesMax })
+  return extensions ? { ...required, extensions } : required
 }
+
+/**
+ * The terms are sent in a header too, and clients and proxies take 12 KiB of headers. In base64 the terms are a third longer,
+ * and other headers need 1.5 KiB.
+ */
+const termsBytesMax = 8_064
 
 /** Refusals of requests to pay, other than a 402. Each says whether the payer was charged or should repeat the request. */
 

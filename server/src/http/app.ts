@@ -4,9 +4,12 @@ import formats from 'ajv-formats'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { openClaim } from '../checkouts/claim.ts'
 import { openCreateCheckout } from '../checkouts/create.ts'
+import { openLinkQueue, openOpenLink } from '../checkouts/links/open.ts'
+import { openPayLink } from '../checkouts/links/pay.ts'
 import type { PayEngine } from '../checkouts/pay.ts'
 import { openOutcomes, openPayViews } from '../checkouts/pay-view.ts'
 import type { Context } from '../context.ts'
+import type { FairQueue } from '../database/fair-queue.ts'
 import { type EventWaits, openEventWaits } from '../events/wait.ts'
 import { openBudgets, openPlaces } from '../payments/limits.ts'
 import { openRails } from '../payments/rails.ts'
@@ -21,7 +24,7 @@ import { eventRoutes } from './api/events.ts'
 import { keyRoutes } from './api/keys.ts'
 import { linkRoutes } from './api/links.ts'
 import { publicRoutes } from './api/networks.ts'
-import { pagePathOf, payRoutes } from './api/pay.ts'
+import { crossOrigin, pagePathOf, payLinkRoutes, payRoutes } from './api/pay.ts'
 import { paymentRoutes } from './api/payments.ts'
 import { refundRoutes } from './api/refunds.ts'
 import { storeRoutes } from './api/store.ts'
@@ -57,8 +60,9 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   app.addHook('preClose', async () => waits.close())
   const engine = openPayEngine(ctx)
   app.addHook('onClose', async () => engine.outcomes.close())
-  const { store, pay } = listRoutes(ctx, engine, authenticator, waits)
-  const routes = [...store, ...pay]
+  const links = openLinkQueue()
+  const { store, pay, open } = listRoutes(ctx, engine, authenticator, waits, links)
+  const routes = [...store, ...pay, open.checkout, open.link]
   app.setNotFoundHandler((request) => refuseUnknown(routes, request))
   mountCellCheck(app, ctx)
   app.addHook('onRequest', (request, reply) => admit(routeOf(request), request, reply))
@@ -84,11 +88,8 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
     scope.addHook('onRequest', async (request) => void delete request.headers['content-type'])
     // In onSend, so that a page can read the answer even if its payer is over the rate limit.
     scope.addHook('onSend', async (_request, reply) => void reply.headers(crossOrigin))
+    mountPage(scope, ctx, open.checkout, engine.rails)
     for (const route of pay) {
-      if (route.method === 'GET') {
-        mountPage(scope, ctx, route, engine.rails)
-        continue
-      }
       mount(scope, ctx, authenticator, act, route)
       scope.options(route.path, (_request, reply) => reply.code(204).headers(preflight).send())
     }
@@ -97,7 +98,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   mountForms(app, ctx, engine.rails, pagePathOf(ctx))
   mountPrepare(app, ctx, engine)
   mountAddressRequests(app, ctx, pagePathOf(ctx))
-  mountLinks(app, ctx, pagePathOf(ctx))
+  mountLinks(app, ctx, { path: pagePathOf(ctx), openLink: openOpenLink(ctx, links), pay: open.link })
   mountDid(app, ctx, engine.issuer)
   const isReady = openReadyCheck(ctx, health)
   mountDocs(app, ctx, routes, isReady)
@@ -111,14 +112,19 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
 
 /**
  * The API. Every operation of `store` acts for the store whose key was sent, and sees nothing of any other store. The
- * operations of `pay` are for payers.
+ * operations of `pay` are for payers, and those of `open` are the addresses that people open too.
  */
 export function listRoutes(
   ctx: Context,
   engine: PayEngine,
   authenticator: Authenticator,
   waits: EventWaits,
-): { readonly store: readonly Route[]; readonly pay: readonly Route[] } {
+  links: FairQueue,
+): {
+  readonly store: readonly Route[]
+  readonly pay: readonly Route[]
+  readonly open: { readonly checkout: Route; readonly link: Route }
+} {
   const store = [
     ...checkoutRoutes(openCreateCheckout(ctx, authenticator)),
     ...linkRoutes(),
@@ -131,7 +137,15 @@ export function listRoutes(
     ...webhookRoutes(),
     ...publicRoutes(),
   ]
-  return { store, pay: payRoutes(ctx, engine) }
+  const [checkout, link] = [
+    payRoutes(ctx, engine),
+    payLinkRoutes(ctx, engine, openPayLink(ctx, engine, links)),
+  ]
+  return {
+    store,
+    pay: [...checkout.pay, ...link.pay],
+    open: { checkout: checkout.open, link: link.open },
+  }
 }
 
 function openPayEngine(ctx: Context): PayEngine {
@@ -177,11 +191,6 @@ const bodies = formats.default(new Ajv({ ...common, coerceTypes: false }))
 // Query parameters arrive as text, so numbers must be coerced.
 const queries = formats.default(new Ajv({ ...common, coerceTypes: true }))
 
-/** Pages of any origin may read the ways to pay, and pay: there is no cookie or key to abuse. */
-const crossOrigin = {
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, Link, Retry-After, X-Request-Id',
-}
 const preflight = {
   'access-control-allow-methods': 'POST, OPTIONS',
   // The stock x402 browser client sends Access-Control-Expose-Headers as a request header.

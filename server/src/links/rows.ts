@@ -68,8 +68,12 @@ export async function readOpened(db: Reader, linkId: string): Promise<OpenedLink
 
 /** Locks a link for a checkout about to be made. Made and changed only under this lock. */
 export async function lockOpened(tx: Transaction, linkId: LinkId): Promise<OpenedLink | null> {
-  await tx.query('select 1 as held from links where id = $1 for no key update', [linkId])
+  await holdLink(tx, linkId)
   return await readOpened(tx, linkId)
+}
+
+export async function holdLink(tx: Transaction, linkId: LinkId): Promise<void> {
+  await tx.query('select 1 as held from links where id = $1 for no key update', [linkId])
 }
 
 /** Records that a checkout was made. */

@@ -41,7 +41,12 @@ export type ReadPayment =
       readonly error?: string
     }
   | { readonly kind: 'unreadable'; readonly why: string }
-  | { readonly kind: 'present'; readonly payment: Payment }
+  | {
+      readonly kind: 'present'
+      readonly payment: Payment
+      /** What a link offered (links/quote.ts), as it came back in the terms that were accepted. Not authenticated yet. */
+      readonly quote: string | null
+    }
 
 /**
  * Parses PAYMENT-SIGNATURE. Node joins repeated headers with a comma, and its base64 decoder skips unknown characters,
@@ -112,6 +117,7 @@ function readAuthorization(accepted: Fields, payload: Fields, identifier: string
   if ('refusal' in read) return unreadable(`payload.signature ${read.refusal}`)
   return {
     kind: 'present',
+    quote: readQuote(accepted),
     payment: {
       family: 'EVM',
       scheme,
@@ -141,8 +147,15 @@ function readTransaction(accepted: Fields, encoded: unknown, identifier: string 
   const nonce = hashMessage(transaction.message)
   return {
     kind: 'present',
+    quote: readQuote(accepted),
     payment: { family: 'SOLANA', scheme, network, asset, payer, nonce, identifier, transaction },
   }
+}
+
+/** An invented one is refused like one that is out of date, so its form needs no error of its own. */
+function readQuote({ extra }: Fields): string | null {
+  const quote = asRecord(extra)?.quote
+  return typeof quote === 'string' && /^[\w.-]{1,1000}$/.test(quote) ? quote : null
 }
 
 /** The identifier; null if absent, undefined if malformed. */

@@ -13,7 +13,12 @@ import { ConfigError } from '../config/read.ts'
  * it is made, because a chain can drop a payment.
  */
 export type Issuer = {
-  signOffers(resourceUrl: string, accepts: readonly PaymentRequirements[], expiresAt: Date): Offers
+  /** As many of the offers as have room, from the first on; null if none has. */
+  signOffers(
+    resourceUrl: string,
+    accepts: readonly PaymentRequirements[],
+    limits: { readonly expiresAt: Date; readonly bytesMax: number },
+  ): Offers | null
   signReceipt(resourceUrl: string, payment: Payment, now: Date): Receipt
   /** The DID document that publishes our keys for the host of this URL. */
   describeKeys(url: string): object
@@ -41,8 +46,8 @@ export function openIssuer(file: string): Issuer | null {
     return made
   }
   return {
-    signOffers(resourceUrl, accepts, expiresAt) {
-      const offers = accepts.map(({ scheme, network, asset, payTo, amount }, acceptIndex) => {
+    signOffers(resourceUrl, accepts, { expiresAt, bytesMax }) {
+      const signed = accepts.map(({ scheme, network, asset, payTo, amount }, acceptIndex) => {
         const validUntil = Math.floor(expiresAt.getTime() / 1_000)
         const offer = { version, resourceUrl, scheme, network, asset, payTo, amount, validUntil }
         return {
@@ -51,7 +56,11 @@ export function openIssuer(file: string): Issuer | null {
           signature: signOnce(toSigningInput(key, resourceUrl, offer)),
         } as const
       })
-      return { 'offer-receipt': { info: { offers }, schema: offersSchema } }
+      const wrap = (count: number): Offers => ({
+        'offer-receipt': { info: { offers: signed.slice(0, count) }, schema: offersSchema },
+      })
+      const count = signed.findLastIndex((_, i) => sizeInTerms(wrap(i + 1)) <= bytesMax) + 1
+      return count > 0 ? wrap(count) : null
     },
     signReceipt(resourceUrl, { network, payer, transaction, asset, amount, payTo }, now) {
       const issuedAt = Math.floor(now.getTime() / 1_000)
@@ -62,6 +71,10 @@ export function openIssuer(file: string): Issuer | null {
     },
     describeKeys: (url) => describeKeys(keys, url),
   }
+}
+
+function sizeInTerms(extensions: Offers): number {
+  return `,"extensions":${JSON.stringify(extensions)}`.length
 }
 
 /** The version of both payloads. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Link, Page } from '@farthing/sdk'
-import { newInvoice, newLink } from '../http/support/link-calls.ts'
+import { newInvoice, newLink } from '../http/support/new-link.ts'
 import { openTestApp } from '../support/app.ts'
 import { openAs } from '../support/database.ts'
 import { assertInvalid, assertProblem, openStore } from '../support/store.ts'

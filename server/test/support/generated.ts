@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { openLinkQueue } from '../../src/checkouts/links/open.ts'
 import type { PayEngine } from '../../src/checkouts/pay.ts'
 import { readConfig } from '../../src/config/read.ts'
 import type { Context } from '../../src/context.ts'
@@ -36,6 +37,8 @@ export function generateOpenApi(): string {
   // Routes are described, never called, and the database is not opened before its first use.
   const db = openDatabase({ url: config.databaseUrl, connections: 4, name: 'describe' })
   const ctx: Context = { config, db, log: openLog('silent'), metrics: openMetrics(), now: () => new Date() }
-  const { store, pay } = listRoutes(ctx, {} as PayEngine, openAuthenticator(ctx), openEventWaits(ctx))
-  return `${JSON.stringify(describeApi([...store, ...pay], config.baseUrl), null, 2)}\n`
+  const engine = {} as PayEngine
+  const routes = listRoutes(ctx, engine, openAuthenticator(ctx), openEventWaits(ctx), openLinkQueue())
+  const { store, pay, open } = routes
+  return `${JSON.stringify(describeApi([...store, ...pay, ...Object.values(open)], config.baseUrl), null, 2)}\n`
 }

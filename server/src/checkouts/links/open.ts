@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts'
 import type { Database, Transaction } from '../../database/db.ts'
-import { openFairQueue } from '../../database/fair-queue.ts'
+import { type FairQueue, openFairQueue } from '../../database/fair-queue.ts'
 import { type CheckoutId, isId, newId } from '../../ids.ts'
 import { isWithin } from '../../links/check.ts'
 import { type Link, statusOf } from '../../links/link.ts'
@@ -104,9 +104,13 @@ export type OpenLink = (
   now: Date,
 ) => Promise<Opened>
 
+/** What a store's buyers wait for, in one process. */
+export function openLinkQueue(): FairQueue {
+  return openFairQueue(atOnce, waitingMax)
+}
+
 /** Opened once per process. */
-export function openOpenLink(ctx: Context): OpenLink {
-  const queue = openFairQueue(atOnce, waitingMax)
+export function openOpenLink(ctx: Context, queue: FairQueue): OpenLink {
   return async (opening, asked, now) => {
     const known = await findMade(ctx.db, opening.link, checkoutIdIn(asked.quote))
     if (known) return { kind: 'checkout', checkoutId: known }
@@ -118,8 +122,8 @@ export function openOpenLink(ctx: Context): OpenLink {
       const draft = draftFrom(ctx, current, asked, now)
       if ('kind' in draft) return draft
       const db = queue.of(ctx.db, link.storeId)
-      const made = await db.transaction((tx) => insertOpened(ctx, tx, { link, seller }, draft))
-      if (made) return { kind: 'checkout', checkoutId: made }
+      const made = await db.transaction((tx) => insertOpened(ctx, tx, { link, seller }, draft.checkout))
+      if (made) return { kind: 'checkout', checkoutId: made.id }
       current = await readOpening(ctx, link.id)
     }
     return { kind: 'outdated' }
@@ -127,13 +131,13 @@ export function openOpenLink(ctx: Context): OpenLink {
 }
 
 /** Whether everybody who opens the link gets this checkout. */
-function isShared(link: OpenedLink): link is OpenedLink & { readonly checkoutId: CheckoutId } {
+export function isShared(link: OpenedLink): link is OpenedLink & { readonly checkoutId: CheckoutId } {
   const { checkoutId, sharedStatus } = link
   return checkoutId !== null && sharedStatus !== null && !['EXPIRED', 'CANCELED'].includes(sharedStatus)
 }
 
 /** The checkout that was made of a quote with this id. Who knows the id may see it, whoever made the quote. */
-async function findMade(
+export async function findMade(
   db: Database | Transaction,
   { id }: Link,
   checkoutId: CheckoutId | null,
@@ -146,13 +150,15 @@ async function findMade(
   return rows.length > 0 ? checkoutId : null
 }
 
-/** The checkout that a quote makes; it gets its order's id when it is inserted. */
-function draftFrom(
+/** The checkout that a quote makes, and until when. It gets its order's id when it is inserted. */
+export type DraftOfQuote = { readonly checkout: Checkout; readonly until: Date }
+
+export function draftFrom(
   ctx: Context,
   opening: Opening,
   { quote: text, amount }: { readonly quote: string; readonly amount: string | null },
   now: Date,
-): Checkout | Exclude<Opened, { kind: 'checkout' | 'over' }> {
+): DraftOfQuote | Exclude<Opened, { kind: 'checkout' | 'over' }> {
   const { link, seller } = opening
   requirePayable(ctx, seller)
   const quote = readQuote(ctx, link, text)
@@ -166,22 +172,23 @@ function draftFrom(
     ...{ priceAmount, priceCurrency, rate: quote.rate, successRedirectUrl: null, cancelUrl: null },
   }
   const checkout = composeCheckout(ctx, seller, wanted, { now })
-  return { ...checkout, expiresAt: checkout.expiresAt < until ? checkout.expiresAt : until }
+  const expiresAt = checkout.expiresAt < until ? checkout.expiresAt : until
+  return { checkout: { ...checkout, expiresAt }, until: quote.until }
 }
 
 /**
- * Inserts the checkout under the lock of its link. Returns the checkout that the buyer gets, or null if something has changed
- * since it was drafted.
+ * Inserts the checkout under the lock of its link. Returns the checkout that the buyer gets, inserted now or found, or null if
+ * something has changed since it was drafted.
  */
-async function insertOpened(
+export async function insertOpened(
   ctx: Context,
   tx: Transaction,
   { link: before, seller: { store } }: Opening,
   draft: Checkout,
-): Promise<CheckoutId | null> {
+): Promise<{ readonly id: CheckoutId; readonly inserted: Checkout | null } | null> {
   const link = await lockOpened(tx, before.id)
   if (!link || link.revision !== before.revision || statusOf(link) !== 'ACTIVE') return null
-  if (isShared(link)) return link.checkoutId
+  if (isShared(link)) return { id: link.checkoutId, inserted: null }
   if (await isRestoring(tx, draft)) throw restoringProblem()
   if (store.isLimited) {
     if ((await holdStore(tx, store.id)) !== store.revision) return null
@@ -189,10 +196,14 @@ async function insertOpened(
   }
   await makeRoom(ctx, tx, link, draft.createdAt)
   const orderId = link.invoice?.number ?? `${link.id}-${link.made + 1}`
-  const row = { ...asNew(ctx, { ...draft, orderId }, store), actor: null, idempotency: null }
-  if ((await insertCheckouts(tx, [row], lockTimeoutMs)).size === 0) return await findMade(tx, link, draft.id)
+  const inserted: Checkout = { ...draft, orderId }
+  const row = { ...asNew(ctx, inserted, store), actor: null, idempotency: null }
+  if ((await insertCheckouts(tx, [row], lockTimeoutMs)).size === 0) {
+    const id = await findMade(tx, link, draft.id)
+    return id && { id, inserted: null }
+  }
   await noteMade(tx, link, draft.id)
-  return draft.id
+  return { id: draft.id, inserted }
 }
 
 /** Whether a network that the checkout offers is still being compared with the database. */

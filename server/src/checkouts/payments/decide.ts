@@ -14,6 +14,7 @@ import { invalid, Problem } from '../../problems.ts'
 import { readReturned } from '../../refunds/create.ts'
 import { isRefunded, lockRefundsOf, readRefundable } from '../../refunds/rows.ts'
 import { toStoreWire } from '../checkout.ts'
+import { cedeLink } from '../links/cede.ts'
 import { lockCheckout, notePagesChanged, readCheckout } from '../rows.ts'
 import { updateStatus } from '../update-status.ts'
 
@@ -75,6 +76,7 @@ export async function acceptPayment(
   await refuseReturned(tx, storeId, payment)
   if (!(await rows.acceptPayment(tx, storeId, paymentId, checkoutId)))
     throw notOpen('The payment was signed for another checkout.')
+  await cedeLink(ctx, tx, found.checkout, decision.actor, now)
   await tell(ctx, tx, decision, 'payment.accepted', now)
   await updateStatus(ctx, tx, [checkoutId], now)
   return toPayment(await readKnown(tx, storeId, paymentId))

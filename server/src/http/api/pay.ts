@@ -2,10 +2,18 @@ import type * as Wire from '@farthing/sdk'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { isFinal, toWire } from '../../checkouts/checkout.ts'
-import { MalformedPayment, type PayAnswer, type PayEngine, payCheckout } from '../../checkouts/pay.ts'
+import type { PayLink } from '../../checkouts/links/pay.ts'
+import {
+  MalformedPayment,
+  type PayAnswer,
+  type PayEngine,
+  type PayRequest,
+  payCheckout,
+} from '../../checkouts/pay.ts'
 import type { Context } from '../../context.ts'
+import { linkPathOf } from '../../links/link.ts'
 import { readPaymentHeader } from '../../payments/payload.ts'
-import { Problem } from '../../problems.ts'
+import { invalid, Problem } from '../../problems.ts'
 import { addressBucket } from '../limits.ts'
 import { type Route, sendJson, sendText } from '../route.ts'
 import { Checkout } from './checkouts.ts'
@@ -17,6 +25,13 @@ const SignedOffer = object({
   signature: Type.String(),
 })
 const SignedOffers = object({ info: object({ offers: Type.Array(SignedOffer) }), schema: Type.Object({}) })
+
+const quote = Type.Optional(
+  Type.String({
+    description:
+      'Only for a link: what it offers, for five minutes. Send it back in accepted, as x402 clients do.',
+  }),
+)
 
 export const TermsSchema = shape<Wire.PaymentRequired>()({
   x402Version: Type.Literal(2),
@@ -32,12 +47,12 @@ export const TermsSchema = shape<Wire.PaymentRequired>()({
       maxTimeoutSeconds: Type.Integer(),
       extra: Type.Union(
         [
-          object({ name: Type.String(), version: Type.String() }),
-          object({ feePayer: Type.String(), memo: Type.String() }),
+          object({ name: Type.String(), version: Type.String(), quote }),
+          object({ feePayer: Type.String(), memo: Type.String(), quote }),
         ],
         {
           description:
-            'What else the payer signs. EVM: the token’s EIP-712 domain. Solana: the fee payer and a memo.',
+            'What else the payer signs. EVM: name and version of the token’s EIP-712 domain. Solana: the fee payer and a memo. A link’s quote is not signed.',
         },
       ),
     }),
@@ -80,32 +95,42 @@ export function pagePathOf(ctx: Context): string {
   return new URL(ctx.config.checkoutPageUrl).pathname.replace(/\/$/, '')
 }
 
+/** Pages of any origin may read the ways to pay, and pay: there is no cookie or key to abuse. */
+export const crossOrigin = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, Link, Retry-After, X-Request-Id',
+}
+
+const shared = {
+  scope: null,
+  requestHeaders: {
+    'PAYMENT-SIGNATURE':
+      'Base64 of the x402 payment. Without it, the answer for an unpaid checkout is 402 with the ways to pay. Version 1’s X-PAYMENT is not read.',
+  },
+  answers,
+  problems: [
+    'malformed_payment',
+    'not_found',
+    'already_paid',
+    'payment_in_progress',
+    'checkout_expired',
+    'checkout_canceled',
+    'authorization_used',
+    'payment_not_applied',
+    'payment_identifier_reused',
+    'settlement_unavailable',
+  ],
+} as const
+
+/** `open` is the address that people open too. */
+type Payable = { readonly pay: readonly Route[]; readonly open: Route }
+
 /** The payer's endpoints: no key, any origin, any body. The API's path and checkoutUrl do the same. */
-export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
+export function payRoutes(ctx: Context, engine: PayEngine): Payable {
   const apiUrl = `${ctx.config.baseUrl}/api/v1/checkouts`
   const pageUrl = ctx.config.checkoutPageUrl
   const pagePath = `${pagePathOf(ctx)}/:checkoutId`
-  const shared = {
-    scope: null,
-    requestHeaders: {
-      'PAYMENT-SIGNATURE':
-        'Base64 of the x402 payment. Without it, the answer for an unpaid checkout is 402 with the ways to pay. Version 1’s X-PAYMENT is not read.',
-    },
-    answers,
-    problems: [
-      'malformed_payment',
-      'not_found',
-      'already_paid',
-      'payment_in_progress',
-      'checkout_expired',
-      'checkout_canceled',
-      'authorization_used',
-      'payment_not_applied',
-      'payment_identifier_reused',
-      'settlement_unavailable',
-    ],
-  } as const
-  return [
+  const requests: Route[] = [
     {
       ...shared,
       method: 'POST',
@@ -125,17 +150,18 @@ export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
       description: 'The same operation as payCheckout, at the URL that buyers open.',
       handle: (ctx, request, reply) => pay(ctx, engine, pageUrl, request, reply),
     },
-    {
-      ...shared,
-      method: 'GET',
-      path: pagePath,
-      operationId: 'openCheckoutPage',
-      summary: 'Open a checkoutUrl',
-      description:
-        'Clients that prefer text/html, as browsers do, get the payment page. All other clients, and every request that carries a payment, get the same answer as from payCheckout. HEAD gets the headers of the same answer, and ignores a payment.',
-      handle: (ctx, request, reply) => pay(ctx, engine, pageUrl, request, reply),
-    },
   ]
+  const open: Route = {
+    ...shared,
+    method: 'GET',
+    path: pagePath,
+    operationId: 'openCheckoutPage',
+    summary: 'Open a checkoutUrl',
+    description:
+      'Clients that prefer text/html, as browsers do, get the payment page. All other clients, and every request that carries a payment, get the same answer as from payCheckout. HEAD gets the headers of the same answer, and ignores a payment.',
+    handle: (ctx, request, reply) => pay(ctx, engine, pageUrl, request, reply),
+  }
+  return { pay: requests, open }
 }
 
 async function pay(
@@ -146,8 +172,65 @@ async function pay(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { checkoutId } = request.params as { checkoutId: string }
-  const resourceUrl = `${url}/${checkoutId}`
-  const answer = await payCheckout(ctx, engine, checkoutId, {
+  const asked = readRequest(request, `${url}/${checkoutId}`)
+  return await send(ctx, engine, asked, payCheckout(ctx, engine, checkoutId, asked), reply)
+}
+
+/** A link's address, which programs pay like a checkout's. */
+export function payLinkRoutes(ctx: Context, engine: PayEngine, payLink: PayLink): Payable {
+  const path = `${pagePathOf(ctx)}/${linkPathOf(':linkId')}`
+  const handle: Route['handle'] = async (ctx, request, reply) => {
+    const { linkId } = request.params as { linkId: string }
+    const chosen = readAmount(request)
+    const url = `${ctx.config.checkoutPageUrl}/${linkPathOf(linkId)}`
+    const asked = readRequest(request, chosen === null ? url : `${url}?amount=${chosen}`)
+    const answer = payLink(linkId, { ...asked, amount: chosen })
+    return await send(ctx, engine, asked, answer, reply)
+  }
+  const link = {
+    ...shared,
+    path,
+    handle,
+    query: Type.Object({ amount }),
+    problems: [...shared.problems, 'link_closed', 'link_ended', 'rate_limited', 'rate_unavailable'],
+  } as const
+  const post: Route = {
+    ...link,
+    method: 'POST',
+    operationId: 'payLink',
+    summary: 'Pay a link with x402',
+    description:
+      'As payCheckout. The checkout is made together with the claim of a payment; asking for the ways to pay writes nothing.',
+  }
+  const open: Route = {
+    ...link,
+    method: 'GET',
+    operationId: 'openLinkPage',
+    summary: 'Open a link’s url',
+    description:
+      'Clients that prefer text/html, as browsers do, get the link’s page. All other clients, and every request that carries a payment, get the same answer as from payLink.',
+  }
+  return { pay: [post], open }
+}
+
+function readAmount({ query }: FastifyRequest): string | null {
+  const { amount = null } = query as { amount?: unknown }
+  if (amount === null || (typeof amount === 'string' && decimalForm.test(amount))) return amount
+  throw invalid({ pointer: 'amount', code: 'amount', detail: 'Must be a decimal, such as 12.50.' })
+}
+
+/** What a store may have as a limit of a link's price. */
+const decimalForm = /^\d{1,15}(\.\d{1,6})?$/
+
+const amount = Type.Optional(
+  Type.String({
+    description: 'What to pay, in the link’s currency, if the buyer chooses. Ignored if not.',
+    examples: ['12.50'],
+  }),
+)
+
+function readRequest(request: FastifyRequest, resourceUrl: string): PayRequest {
+  return {
     resourceUrl,
     // HEAD only asks for headers, so it must not charge anyone.
     payment: readPaymentHeader(
@@ -155,7 +238,17 @@ async function pay(
       request.headers['x-payment'],
     ),
     address: addressBucket(request.ip),
-  }).catch((error) => {
+  }
+}
+
+async function send(
+  ctx: Context,
+  engine: PayEngine,
+  { resourceUrl }: PayRequest,
+  asked: Promise<PayAnswer>,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const answer = await asked.catch((error) => {
     if (!(error instanceof MalformedPayment)) throw error
     throw new Problem(error.code, error.message, {
       headers: { 'payment-required': encode(JSON.stringify(error.required)), link: docsLink(ctx) },

@@ -1,17 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Opening, openOpenLink, quoteLink, readOpening } from '../../checkouts/links/open.ts'
+import { type Opening, type OpenLink, quoteLink, readOpening } from '../../checkouts/links/open.ts'
 import type { Context } from '../../context.ts'
 import { linkPathOf, statusOf } from '../../links/link.ts'
 import { Problem } from '../../problems.ts'
+import { crossOrigin } from '../api/pay.ts'
 import { fieldOf, refuseCrossSite, takeForms } from '../buyer/forms.ts'
 import { addressBucket, openLimiter } from '../limits.ts'
-import { prefersPage, sendCompressed } from '../page/accept.ts'
+import { sendCompressed, wantsPage } from '../page/accept.ts'
 import { openAssets } from '../page/assets.ts'
 import type { PageHost } from '../page/document.ts'
 import { chooseLanguage } from '../page/languages/choose.ts'
 import type { Language } from '../page/languages/language.ts'
 import { sendLogo } from '../page/page.ts'
 import { renderNotFound, renderUnavailable } from '../page/render.ts'
+import type { Route } from '../route.ts'
 import { type LinkPageState, type Mistaken, renderLink } from './render.ts'
 
 /** Each makes a checkout. As many as people who pay by a code on a wall, behind one address. */
@@ -23,24 +25,29 @@ const unpayable: ReadonlySet<string> = new Set(['store_inactive', 'wallet_requir
 
 /**
  * The page of a link, without script. Opening it writes nothing, because mail scanners and previews open it too. Its one
- * button sends the quote back, and leads to the checkout that is made of it.
+ * button sends the quote back, and leads to the checkout that is made of it. Programs pay at the same address (`pay`).
  */
-export function mountLinks(app: FastifyInstance, ctx: Context, path: string): void {
+export function mountLinks(
+  app: FastifyInstance,
+  ctx: Context,
+  { path, openLink, pay }: { readonly path: string; readonly openLink: OpenLink; readonly pay: Route },
+): void {
   const { checkoutPageUrl: url, cell } = ctx.config
   const place: PageHost = { url, path, assets: openAssets(), cell }
   const opens = openLimiter('open', opensPerHour, ctx.now, hourSeconds)
-  const openLink = openOpenLink(ctx)
   void app.register(async (scope) => {
     takeForms(scope)
     scope.addHook('onSend', async (request, reply, payload) => {
       const isProblem = String(reply.getHeader('content-type')).startsWith('application/problem+json')
-      if (!isProblem || !prefersPage(request.headers.accept)) return payload
+      if (!isProblem || !wantsPage(request)) return payload
       const { headers, text } = renderUnavailable(place, languageOf(request), reply.statusCode)
       reply.headers(headers)
       return text
     })
 
-    scope.get(`${path}/${linkPathOf(':linkId')}`, async (request, reply) => {
+    scope.get(pay.path, async (request, reply) => {
+      if (!wantsPage(request))
+        return await pay.handle(ctx, request, reply.headers({ vary: 'accept', ...crossOrigin }))
       const opening = await find(ctx, request)
       return await send(request, reply, opening, null)
     })

@@ -32,6 +32,15 @@ export function prefersPage(accept: string | undefined): boolean {
   return page !== undefined && page.weight >= (other?.weight ?? 0)
 }
 
+/**
+ * Whether the client is answered with a page. A request with a payment comes from a program, no matter what it accepts. HEAD
+ * ignores payments, because it must not charge.
+ */
+export function wantsPage({ method, headers }: FastifyRequest): boolean {
+  const hasPayment = method !== 'HEAD' && headers['payment-signature'] !== undefined
+  return !hasPayment && prefersPage(headers.accept)
+}
+
 /** Fast, and small enough: every request renders the page again. */
 const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }
 

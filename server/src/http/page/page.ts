@@ -10,7 +10,7 @@ import { imageForm } from '../../stores/check-text.ts'
 import { readLogo } from '../../stores/rows.ts'
 import { pagePathOf } from '../api/pay.ts'
 import type { Route } from '../route.ts'
-import { prefersPage, sendCompressed } from './accept.ts'
+import { sendCompressed, wantsPage } from './accept.ts'
 import { mountAssets, openAssets } from './assets.ts'
 import { type Asked, ways } from './choice.ts'
 import type { Document, PageHost } from './document.ts'
@@ -59,15 +59,6 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, rail
       return text
     },
   })
-}
-
-/**
- * A request with a payment comes from a program, no matter what it accepts. HEAD ignores payments, because it must not
- * charge.
- */
-function wantsPage({ method, headers }: FastifyRequest): boolean {
-  const hasPayment = method !== 'HEAD' && headers['payment-signature'] !== undefined
-  return !hasPayment && prefersPage(headers.accept)
 }
 
 function readAsked(request: FastifyRequest): Asked {

@@ -12,7 +12,7 @@ import { letTimePass, setStatus } from '../../support/by-hand.ts'
 import { dumpRows } from '../../support/dump.ts'
 import { operator } from '../../support/operator.ts'
 import { assertProblem, openStore, registerWallet, wallets } from '../../support/store.ts'
-import { newInvoice, newLink } from '../support/link-calls.ts'
+import { newInvoice, newLink } from '../support/new-link.ts'
 import { checkoutIn, makeLink, openBuyer } from './support/buyer.ts'
 
 const farthing = await openTestApp({ FIXED_RATES: 'EUR=0.5', UNPROVEN_CHECKOUTS_PER_HOUR: '3' })

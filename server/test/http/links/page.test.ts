@@ -11,7 +11,7 @@ import { openStore, type StoreClient } from '../../support/store.ts'
 import { isTurn } from '../../support/turns.ts'
 import { findFaults } from '../page/support/axe.ts'
 import { openBrowser } from '../page/support/browser.ts'
-import { newInvoice, newLink } from '../support/link-calls.ts'
+import { newInvoice, newLink } from '../support/new-link.ts'
 import { makeLink } from './support/buyer.ts'
 
 const port = await freePort()

@@ -7,6 +7,7 @@ import { openTestApp } from '../../support/app.ts'
 import { completeByHand, creditByHand, payFinally } from '../../support/by-hand.ts'
 import { startDeciding } from '../../support/decide.ts'
 import { type Answer, openStore, send, solanaWallets } from '../../support/store.ts'
+import { payLinkByHand } from '../links/support/buyer.ts'
 import { assertDocumented, documented, fillPath, operations } from './document.ts'
 import { completeSigned, openSigning } from './signing.ts'
 
@@ -108,7 +109,7 @@ export async function playExamples(): Promise<Examples> {
 
   // Others are asked for by mail.
   const until = new Date(begin.getTime() + 30 * dayMs).toISOString()
-  const { id: linkId } = await succeed('createLink', {
+  const { id: linkId, url } = await succeed('createLink', {
     body: { title: 'Two tickets for Saturday', priceAmount: '25.00', priceCurrency: 'EUR', until },
     headers: { 'Idempotency-Key': 'tickets-4711' },
   })
@@ -132,6 +133,9 @@ export async function playExamples(): Promise<Examples> {
   })
   await succeed('getLink', { path: { linkId } })
   await succeed('listLinks', { query: '?invoiceNumber=2026-17' })
+  for (const id of ['payLink', 'openLinkPage']) await call(id, { path: { linkId } })
+  const headers = { 'PAYMENT-SIGNATURE': await payLinkByHand(farthing, { url }) }
+  for (const id of ['payLink', 'openLinkPage']) await succeed(id, { path: { linkId }, headers })
   await succeed('updateLink', { path: { linkId }, body: { status: 'CLOSED' } })
 
   // Others are not, or by hand.
@@ -250,6 +254,8 @@ function settle(examples: Examples, begin: Date): Examples {
     .replace(/\b0x[0-9a-f]{64}\b/g, (hash) =>
       replaced('hash', hash, (digest) => `0x${digest.toString('hex', 0, 32)}`),
     )
+    .replace(/(?<="PAYMENT-SIGNATURE":")[\w+/=]+/g, 'eyJ4NDAyVmVyc2lvbiI6Miwi…')
+    .replace(/(?<="quote":"ch_\w+)\.[\w-]+\.[\w-]+/g, '.…')
     .replace(/(?<=Challenge: )[0-9a-z]+/g, (challenge) =>
       replaced('challenge', challenge, base32).slice(0, 26),
     )

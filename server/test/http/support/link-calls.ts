@@ -1,25 +1,9 @@
+import type { Link } from '@farthing/sdk'
 import type { TestApp } from '../../support/app.ts'
 import { openStore, type StoreClient } from '../../support/store.ts'
+import { payLinkByHand } from '../links/support/buyer.ts'
 import type { Call } from './call.ts'
-
-const dayMs = 86_400_000
-
-/** What creates a link. */
-export function newLink(change: object = {}): object {
-  const until = new Date(Date.now() + 7 * dayMs).toISOString()
-  return { title: 'Two tickets', priceAmount: '25.00', priceCurrency: 'USD', until, ...change }
-}
-
-/** What creates an invoice with this number. */
-export function newInvoice(number: string): object {
-  const lines = [
-    { text: 'Teapot', quantity: '1', unitAmount: '40.00', taxRate: '21' },
-    { text: 'Tea, 100 g', quantity: '3', unitAmount: '4.95', taxRate: '10' },
-  ]
-  const buyer = { buyerName: 'Ana Díaz', buyerAddress: 'Calle Mayor 1\n28013 Madrid' }
-  const invoice = { number, dueDate: '2026-12-31', taxIncluded: false, ...buyer, lines }
-  return newLink({ title: 'Tea', priceAmount: undefined, invoice })
-}
+import { newInvoice, newLink } from './new-link.ts'
 
 /** Calls of every operation on links, with the statuses that the document lists. */
 export function linkCalls(
@@ -30,6 +14,27 @@ export function linkCalls(
     linkId: (await shop.call('POST', '/api/v1/links', body)).json().id,
   })
   const missing = { linkId: `lnk_00${'0'.repeat(26)}` }
+  const payCalls = async (): Promise<Call[]> => {
+    const make = async (change: object = {}) =>
+      (await shop.call('POST', '/api/v1/links', newLink({ kind: 'many', ...change }))).json<Link>()
+    const [open, once, closed] = [await make(), await make({ kind: 'once' }), await make()]
+    const chosen = await make({ priceAmount: undefined, minAmount: '1', maxAmount: '50' })
+    await shop.call('PATCH', `/api/v1/links/${closed.id}`, { status: 'CLOSED' })
+    await farthing.ctx.db.query('update links set paid_at = clock() where id = $1', [once.id])
+    const at = ({ id }: Link) => ({ by: null, path: { linkId: id } })
+    return [
+      { ...at(open), status: 200, headers: { 'payment-signature': await payLinkByHand(farthing, open) } },
+      { ...at(open), status: 402 },
+      { ...at(chosen), status: 402, query: '?amount=12.50' },
+      { ...at(chosen), status: 422, query: '?amount=0.50' },
+      { ...at(open), status: 402, body: 'x', headers: { 'content-type': 'text/plain' } },
+      { ...at(open), status: 400, headers: { 'payment-signature': '!' } },
+      { by: null, path: missing, status: 404 },
+      { ...at(once), status: 409 },
+      { ...at(closed), status: 410 },
+      { ...at(open), status: 413, body: 'x'.repeat(65_537) },
+    ]
+  }
   return {
     async createLink() {
       const walletless = await openStore(farthing, { evmWallet: null })
@@ -66,6 +71,8 @@ export function linkCalls(
         { status: 404, path: missing },
       ]
     },
+    payLink: payCalls,
+    openLinkPage: async () => (await payCalls()).filter(({ body }) => body === undefined),
     async updateLink() {
       const [one, invoice] = [await create(newLink()), await create(newInvoice('19'))]
       return [

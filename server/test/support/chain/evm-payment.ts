@@ -151,7 +151,8 @@ export async function paymentHeader(
   const signed = await signAuthorization({
     key,
     domain: {
-      ...accepted.extra,
+      name: accepted.extra.name,
+      version: accepted.extra.version,
       chainId: Number.parseInt(accepted.network.replace('eip155:', ''), 10),
       verifyingContract: getAddress(accepted.asset),
     },

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
-import type { Link } from '@farthing/sdk'
+import { randomBytes } from 'node:crypto'
+import type { Link, PaymentRequired } from '@farthing/sdk'
 import type { FastifyInstance } from 'fastify'
+import type { TestApp } from '../../../support/app.ts'
+import { completeByHand, encodePayment, paymentFor } from '../../../support/by-hand.ts'
 import type { Answer, StoreClient } from '../../../support/store.ts'
-import { newLink } from '../../support/link-calls.ts'
+import { newLink } from '../../support/new-link.ts'
 
-export async function makeLink(shop: StoreClient, body: object = newLink()): Promise<Link> {
+export async function makeLink(shop: Pick<StoreClient, 'call'>, body: object = newLink()): Promise<Link> {
   const answer = await shop.call('POST', '/api/v1/links', body)
   assert.equal(answer.statusCode, 201, answer.body)
   return answer.json<Link>()
@@ -43,6 +46,19 @@ export function openBuyer(app: FastifyInstance, remoteAddress = '192.0.2.1') {
     goOn: async (link: Pick<Link, 'url'>, more: Readonly<Record<string, string>> = {}): Promise<string> =>
       checkoutIn(await open(link, await quote(link), more)),
   }
+}
+
+/** Completes a new checkout of the link. Returns the header of the payment that did it. */
+export async function payLinkByHand(farthing: TestApp, link: Pick<Link, 'url'>): Promise<string> {
+  const asked = await farthing.request({ url: new URL(link.url).pathname })
+  const payment = paymentFor(asked.json<PaymentRequired>())
+  const nonce = `0x${randomBytes(32).toString('hex')}`
+  await completeByHand(farthing, await openBuyer(farthing.app).goOn(link), nonce)
+  const { payload } = payment
+  return encodePayment({
+    ...payment,
+    payload: { ...payload, authorization: { ...payload.authorization, nonce } },
+  })
 }
 
 export function checkoutIn(answer: Answer): string {
