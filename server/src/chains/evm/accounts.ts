@@ -1,7 +1,7 @@
 import { enoughOf, isMost } from '../agree.ts'
 import type { Hex } from '../hex.ts'
 import type { ProviderAnswer, RpcOutcome } from '../rpc.ts'
-import type { Chain } from './chain.ts'
+import { blockCall, blockIn, type Chain } from './chain.ts'
 import { authorizationStateCalldata } from './eip3009.ts'
 import { decodeAggregate, readManyParams } from './multicall.ts'
 
@@ -76,6 +76,20 @@ export async function readFunds({ rpc, network }: Chain, account: string): Promi
   const highestFirst = amounts.toSorted((a, b) => (a < b ? 1 : -1))
   const needed = Math.max(network.witnessesMin, Math.floor(amounts.length / 2) + 1)
   return highestFirst[needed - 1] ?? highestFirst.at(-1) ?? 0n
+}
+
+/**
+ * The gas of an empty block: the most that enough providers reach. If fewer answer, the lowest answer; null if none says
+ * it.
+ */
+export async function readBlockGas({ rpc, network }: Chain): Promise<bigint | null> {
+  const told = await rpc.askAll([blockCall('latest')])
+  const limits = told.flatMap(({ outcomes: [outcome] }) => {
+    const gas = String(blockIn(outcome)?.header.gasLimit)
+    return /^0x[0-9a-f]+$/i.test(gas) ? BigInt(gas) : []
+  })
+  const highestFirst = limits.toSorted((a, b) => (a < b ? 1 : -1))
+  return highestFirst[network.witnessesMin - 1] ?? highestFirst.at(-1) ?? null
 }
 
 /** getL1FeeUpperBound(uint256 unsignedTxSize) and getOperatorFee(uint256 gasUsed). */

@@ -202,11 +202,12 @@ export const fullBatch = {
   bytes: 32_000,
 } as const
 
-/** How many authorizations fit into one transaction if each uses all its gas. */
-export function countFitting(hasBatcher: boolean): number {
+/** How many authorizations fit into one transaction with this much gas if each uses all its own. */
+export function countFitting(hasBatcher: boolean, gas = transactionGasMax): number {
+  const most = gas < transactionGasMax ? gas : transactionGasMax
   const fitting = hasBatcher
-    ? (transactionGasMax - batchGas) / (callGas + callOverheadGas)
-    : (transactionGasMax - sharedBatchGas) / sharedCallGas
+    ? (most - batchGas) / (callGas + callOverheadGas)
+    : (most - sharedBatchGas) / sharedCallGas
   return toSafeNumber(fitting)
 }
 

@@ -11,12 +11,12 @@ import { type Authorized, listClaimed, listContractClaims, listWithoutEffect } f
 import { listStranded } from '../settlers/foreign-nonces.ts'
 import { enterLane, reportSent } from '../settlers/lane.ts'
 import * as settlers from '../settlers/rows.ts'
+import { type BatchSize, learnSize, openBatchSize, sizeOfBatch } from './batch-size.ts'
 import {
   type Candidate,
   type Chosen,
   canShare,
   choose,
-  countFitting,
   fullBatch,
   keyText,
   toCall,
@@ -73,6 +73,8 @@ export type Lane = {
   resting?: Map<string, number>
   /** The head when `resting` was last checked. */
   restedAt?: number
+  /** How large its batches are. Each process finds this out itself. */
+  size?: BatchSize
   /** The transactions in flight, by hash. */
   sent?: ReadonlyMap<Hex, Sent>
   /** Whether it was logged that the settler can't pay for a single payment. */
@@ -120,6 +122,8 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   if (settler.stoppedAt !== null) return false
   const unmined = await settlers.listUnmined(ctx.db, network, signer.address, unminedRead)
   await tend(ctx, lane, unmined, follower.baseFee)
+  lane.size ??= openBatchSize()
+  learnSize(lane.size, unmined[0], { minedBelow: settler.minedNonce, headNumber: follower.headNumber })
   const lowest = unmined[0]?.nonce ?? settler.nextNonce
   if (settler.minedNonce < lowest) await fillLost(ctx, lane, settler.minedNonce, follower.baseFee)
   const fees = cappedFees(chain.network, follower.baseFee)
@@ -127,7 +131,8 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   if (unmined.length >= unminedFullMax || !sends || !fees) return false
 
   lane.hasBatcher ??= await readHasBatcher(chain)
-  const step = { ...entered, fees, unmined, resting: wakeRested(ctx, lane, follower.headNumber) }
+  const { size } = lane
+  const step = { ...entered, fees, unmined, size, resting: wakeRested(ctx, lane, follower.headNumber) }
   const restingBefore = step.resting.size
   const isMore = (await sendTogether(ctx, lane, step)) || (await sendAlone(ctx, lane, step))
   // Authorizations that were just set aside may have kept others out of the list.
@@ -139,14 +144,15 @@ type Step = {
   readonly follower: { readonly headTime: Date; readonly headNumber: number }
   readonly fees: Fees
   readonly unmined: readonly settlers.Unmined[]
+  readonly size: BatchSize
   readonly resting: Map<string, number>
 }
 
 /** Sends a batch of ordinary payments, filled up with refunds. True if it was full, because then there may be more. */
 async function sendTogether(ctx: Context, lane: Lane, step: Step): Promise<boolean> {
-  const { follower, resting, unmined } = step
+  const { follower, resting, unmined, size } = step
   const network = lane.chain.network.caip2
-  const batchMax = countFitting(lane.hasBatcher === true)
+  const batchMax = await sizeOfBatch(lane.chain, size, lane.hasBatcher === true, ctx.now().getTime())
   const stranded = await listLeftBehind(ctx, lane, step, batchMax + resting.size, false)
   const claimed = await listClaimed(ctx.db, network, follower.headTime, batchMax + resting.size)
   const payments = takeAwake([...stranded, ...claimed], resting, batchMax)

@@ -303,6 +303,8 @@ export type Unmined = {
   readonly isWanted: boolean
   /** Whether it carries a payment that must not share a transaction. */
   readonly isAlone: boolean
+  /** How many authorizations it carries. */
+  readonly payments: number
 }
 
 /** A settler's unmined transactions, lowest nonce first, each with its most recently signed bytes. */
@@ -316,10 +318,10 @@ export async function listUnmined(
     `select t.nonce, b.hash, b.bytes, extract(epoch from clock() - b.created_at)::float8 as "ageSeconds",
        extract(epoch from clock() - b.last_sent_at)::float8 as "sentAgoSeconds",
        b.taken_at is not null as "isTaken",
-       coalesce(carried.is_wanted, false) as "isWanted", coalesce(carried.is_alone, false) as "isAlone"
+       coalesce(carried.is_wanted, false) as "isWanted", coalesce(carried.is_alone, false) as "isAlone", carried.payments
      from transactions t
      cross join lateral (select bool_or(a.state = 'sent') as is_wanted,
-         bool_or(a.is_contract or a.sends > 1) as is_alone
+         bool_or(a.is_contract or a.sends > 1) as is_alone, count(*)::int as payments
        from transaction_calls c
        cross join ${authorizationOf('c')}
        where c.network = t.network and c.settler = t.settler and c.settler_nonce = t.nonce) carried

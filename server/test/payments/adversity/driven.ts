@@ -35,6 +35,8 @@ export type Prepared = {
 
 type Options = Pick<ShopOptions, 'settlers' | 'network' | 'settings' | 'nodes'> & {
   readonly withoutBatcher?: boolean
+  /** The gas of a block. */
+  readonly blockGas?: bigint
 }
 
 export type Driven = Awaited<ReturnType<typeof openDriven>>
@@ -43,8 +45,12 @@ export type Driven = Awaited<ReturnType<typeof openDriven>>
  * A shop whose settling side moves only when the test says so: the test mines blocks, steps the lanes and follows the
  * chain, with the real functions. That makes "before our send" a line in the test rather than a matter of luck.
  */
-export async function openDriven({ withoutBatcher = false, ...options }: Options = {}) {
+export async function openDriven({ withoutBatcher = false, blockGas, ...options }: Options = {}) {
   const shop = await openShop({ ...options, blockTimeSeconds: null, worker: false })
+  if (blockGas !== undefined) {
+    await shop.chain.client.setBlockGasLimit({ gasLimit: blockGas })
+    await shop.chain.mine()
+  }
   if (withoutBatcher) await shop.chain.client.setCode({ address: batcher, bytecode: '0x' })
   const { ctx, signers } = shop
   const { network } = shop.chain

@@ -8,16 +8,20 @@ import { readCalls } from '../../../src/chains/evm/read-calls.ts'
 import { markerOf } from '../../../src/ids.ts'
 import { countFitting } from '../../../src/payments/evm/choose.ts'
 import { presentAny } from '../adversity/attacks/support/present.ts'
-import { type Driven, openDriven } from '../adversity/driven.ts'
+import { type Driven, openDriven, type Prepared } from '../adversity/driven.ts'
 
 const gasCap = 2n ** 24n
 /** Presented together; more of them could take a slow machine so long that the service refuses some as overload. */
 const groupSize = 20
+/** Their money comes in one transaction, which has to fit into a small block. */
+const preparedAtOnce = 100
 
 /** Pays this many checkouts at once, asserts that all are paid, and returns the transactions that paid them. */
 async function payAtOnce(shop: Driven, count: number) {
   const before = await readSent(shop)
-  const prepared = await shop.prepare(count)
+  const prepared: Prepared[] = []
+  while (prepared.length < count)
+    prepared.push(...(await shop.prepare(Math.min(preparedAtOnce, count - prepared.length))))
   for (let from = 0; from < count; from += groupSize) {
     const group = prepared.slice(from, from + groupSize)
     assert.equal((await presentAny(shop, group)).length, group.length)
@@ -70,6 +74,14 @@ test('on a chain without the batcher, payments go through Multicall3 and stay un
       [shop.chain.token.toLowerCase(), 1],
     ],
   )
+})
+
+test('if a full batch needs more gas than a block has, batches are smaller, so that every payment gets in', async () => {
+  const blockGas = 12_000_000n
+  const shop = await openDriven({ blockGas })
+  const { sent } = await payAtOnce(shop, 140)
+  assert.equal(sent.length, 3)
+  for (const { gas = 0n } of sent) assert(gas <= blockGas / 2n)
 })
 
 test('a full batch has the highest gas limit that fits under the cap', () => {
