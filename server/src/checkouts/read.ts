@@ -23,6 +23,10 @@ import {
 type CheckoutFilter = {
   readonly status: string | null
   readonly orderId: string | null
+  /** One of these order ids. */
+  readonly orderIds: readonly string[] | null
+  /** Each in the order id, the description or the metadata. */
+  readonly words: readonly string[] | null
   readonly linkId: string | null
   readonly priceCurrency: string | null
   /** Decimals in the price's currency. */
@@ -33,6 +37,8 @@ type CheckoutFilter = {
 const noCheckoutFilter: CheckoutFilter = {
   status: null,
   orderId: null,
+  orderIds: null,
+  words: null,
   linkId: null,
   priceCurrency: null,
   minPrice: null,
@@ -74,7 +80,7 @@ export async function findUnpaid(ctx: Context, storeId: StoreId, text: string): 
 
 async function listByOrder(ctx: Context, storeId: StoreId, orderId: string): Promise<Checkout[]> {
   const filter = { ...noCheckoutFilter, orderId }
-  const range = { from: 'ch_', before: 'ch~', limit: foundMax }
+  const range = { from: 'ch_', before: 'ch~', limit: foundMax, windowRows: listRows }
   return (await readRows<CheckoutRow>(ctx.db, storeId, filter, range, 'c.*')).found.map(toCheckout)
 }
 
@@ -83,6 +89,8 @@ export type CheckoutQuery = Partial<CheckoutFilter> & {
   readonly createdBefore?: Date | null
   readonly cursor?: string | null
   readonly limit: number
+  /** How many checkouts to read for a filter that no index covers. */
+  readonly windowRows?: number
 }
 
 /**
@@ -94,7 +102,9 @@ export async function listCheckouts(
   storeId: StoreId,
   query: CheckoutQuery,
 ): Promise<Page<StoreCheckout>> {
-  const { data, nextCursor } = await readPage<StoreColumns>(ctx, storeId, query, storeColumns)
+  const priceCurrency = checkCurrency(query)
+  const asked = { ...query, priceCurrency }
+  const { data, nextCursor } = await readPage<StoreColumns>(ctx, storeId, asked, storeColumns)
   return { data: await withRefunds(ctx, data.map(toStoreRow)), nextCursor }
 }
 
@@ -121,20 +131,18 @@ export async function listWithReceived(
 async function readPage<Row extends { readonly id: CheckoutId }>(
   ctx: Context,
   storeId: StoreId,
-  { createdFrom, createdBefore, cursor = null, limit, ...given }: CheckoutQuery,
+  { createdFrom, createdBefore, cursor = null, limit, windowRows = listRows, ...given }: CheckoutQuery,
   columns: string,
 ): Promise<Page<Row>> {
   const filter = { ...noCheckoutFilter, ...given }
   if (cursor !== null && !isId('ch', cursor)) {
     throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'Must be a cursor from an earlier answer.' })
   }
-  const priceCurrency = filter.priceCurrency === null ? null : parseCurrency(filter.priceCurrency)
   const mistakes: Mistake[] = [
     ...(filter.orderId === null ? [] : checkText('orderId', filter.orderId, orderIdBytesMax)),
     ...(filter.linkId === null || isId('lnk', filter.linkId)
       ? []
       : [{ pointer: 'linkId', code: 'id', detail: 'Must be a link id, which begins with lnk_.' }]),
-    ...checkPrices(filter, priceCurrency),
   ]
   if (mistakes.length > 0) throw invalid(...mistakes)
   const { cell } = ctx.config
@@ -143,23 +151,22 @@ async function readPage<Row extends { readonly id: CheckoutId }>(
     from: createdFrom ? firstIdAt('ch', cell, createdFrom) : 'ch_',
     before: cursor !== null && cursor < end ? cursor : end,
     limit: limit + 1,
+    windowRows,
   }
-  const { found, endedAt } = await readRows<Row>(
-    ctx.db,
-    storeId,
-    { ...filter, priceCurrency },
-    range,
-    columns,
-  )
+  const { found, endedAt } = await readRows<Row>(ctx.db, storeId, filter, range, columns)
   const data = found.slice(0, limit)
   return { data, nextCursor: found.length > limit ? (data.at(-1)?.id ?? null) : endedAt }
 }
 
-/** Prices in different currencies cannot be compared. */
-function checkPrices(filter: CheckoutFilter, parsed: string | null): Mistake[] {
-  const hasPrice = filter.minPrice !== null || filter.maxPrice !== null
-  if (parsed !== null || (filter.priceCurrency === null && !hasPrice)) return []
-  return [{ pointer: 'priceCurrency', code: 'currency', detail: 'Must be an ISO 4217 code, such as USD.' }]
+/** Prices in different currencies cannot be compared: a program has to name one. */
+function checkCurrency({ priceCurrency = null, minPrice, maxPrice }: CheckoutQuery): string | null {
+  const parsed = priceCurrency === null ? null : parseCurrency(priceCurrency)
+  if (parsed !== null || (priceCurrency === null && !minPrice && !maxPrice)) return parsed
+  throw invalid({
+    pointer: 'priceCurrency',
+    code: 'currency',
+    detail: 'Must be an ISO 4217 code, such as USD.',
+  })
 }
 
 /** More than one is rare. The checkout's own screen lists all. */
@@ -172,26 +179,28 @@ export type ReceivedRow = { readonly checkout: Checkout; readonly received: read
  * SQL for the list of a store's checkouts, newest first, in the order of an index. No index contains prices, so with a
  * price filter a page reads the next `windowRows` checkouts and ends there, even if it is short.
  */
-const windowRows = 150
+const listRows = 150
 
 type CheckoutRange = {
   readonly from: string
   readonly before: string
   readonly limit: number
+  readonly windowRows: number
 }
 
 async function readRows<Row extends { readonly id: CheckoutId }>(
   db: Database,
   storeId: StoreId,
   filter: CheckoutFilter,
-  { from, before, limit }: CheckoutRange,
+  { from, before, limit, windowRows }: CheckoutRange,
   columns: string,
 ): Promise<{ readonly found: Row[]; readonly endedAt: CheckoutId | null }> {
   // Each combination of filters is a separate statement, so that each is planned for the right index.
-  const { orderId, linkId, status, priceCurrency, minPrice, maxPrice } = filter
+  const { orderId, orderIds, linkId, status } = filter
   const indexed = ['c.store_id = $1', 'c.id >= $2', 'c.id < $3']
   const values: unknown[] = [storeId, from, before, limit]
   if (orderId !== null) indexed.push(`c.order_id = $${values.push(orderId)}`)
+  if (orderIds !== null) indexed.push(`c.order_id = any($${values.push(orderIds)}::text[])`)
   if (linkId !== null) {
     indexed[0] = '(c.store_id = $1) is true'
     indexed.push(`c.link_id = $${values.push(linkId)}`)
@@ -200,13 +209,11 @@ async function readRows<Row extends { readonly id: CheckoutId }>(
     const isStatus = `c.status = $${values.push(status)}`
     // An order has few checkouts, but a status may have millions. "is true" keeps the planner off the index on
     // statuses.
-    indexed.push(orderId === null && linkId === null ? isStatus : `(${isStatus}) is true`)
+    indexed.push(
+      orderId === null && orderIds === null && linkId === null ? isStatus : `(${isStatus}) is true`,
+    )
   }
-  const others = [
-    ...(priceCurrency === null ? [] : [`c.price_currency = $${values.push(priceCurrency)}`]),
-    ...(minPrice === null ? [] : [`c.price_amount::numeric >= $${values.push(minPrice)}::numeric`]),
-    ...(maxPrice === null ? [] : [`c.price_amount::numeric <= $${values.push(maxPrice)}::numeric`]),
-  ]
+  const others = notIndexed(filter, values)
   const sql =
     others.length === 0
       ? `select ${columns}, true as matches, false as is_end from checkouts c
@@ -220,6 +227,21 @@ async function readRows<Row extends { readonly id: CheckoutId }>(
     found: found.filter(({ matches }) => matches),
     endedAt: found.find(({ is_end }) => is_end)?.id ?? null,
   }
+}
+
+function notIndexed(
+  { words, priceCurrency, minPrice, maxPrice }: CheckoutFilter,
+  values: unknown[],
+): string[] {
+  const text = "concat_ws(' ', c.order_id, c.description, c.metadata)"
+  return [
+    ...(words ?? []).map(
+      (word) => `${text} ilike $${values.push(`%${word.replaceAll(/[\\%_]/g, '\\$&')}%`)}`,
+    ),
+    ...(priceCurrency === null ? [] : [`c.price_currency = $${values.push(priceCurrency)}`]),
+    ...(minPrice === null ? [] : [`c.price_amount::numeric >= $${values.push(minPrice)}::numeric`]),
+    ...(maxPrice === null ? [] : [`c.price_amount::numeric <= $${values.push(maxPrice)}::numeric`]),
+  ]
 }
 
 /** The store's checkouts among these ids, by id. */

@@ -17,6 +17,7 @@ export type PaymentQuery = Partial<PaymentFilter> & {
   readonly createdBefore?: Date | null
   readonly cursor?: string | null
   readonly limit: number
+  readonly windowRows?: number
 }
 
 /**
@@ -26,7 +27,7 @@ export type PaymentQuery = Partial<PaymentFilter> & {
 export async function listPayments(
   ctx: Context,
   storeId: StoreId,
-  { createdFrom, createdBefore, cursor = null, limit, ...given }: PaymentQuery,
+  { createdFrom, createdBefore, cursor = null, limit, windowRows, ...given }: PaymentQuery,
 ): Promise<Page<Payment>> {
   const filter = { ...noPaymentFilter, ...given }
   if (cursor !== null && !isId('pay', cursor)) {
@@ -53,6 +54,7 @@ export async function listPayments(
       from: createdFrom ? firstIdAt('pay', cell, createdFrom) : 'pay_',
       before: cursor !== null && cursor < end ? cursor : end,
       limit: limit + 1,
+      ...(windowRows !== undefined && { windowRows }),
     },
   )
   const page = rows.slice(0, limit)

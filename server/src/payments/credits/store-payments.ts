@@ -68,6 +68,8 @@ export type PaymentFilter = {
   /** As addresses and hashes are stored. */
   readonly payer: string | null
   readonly transaction: string | null
+  /** How the payer or the transaction is shown: how it starts and how it ends. */
+  readonly short: { readonly starts: string; readonly ends: string } | null
   /** In the asset's smallest unit. */
   readonly minAmount: string | null
   readonly maxAmount: string | null
@@ -79,6 +81,7 @@ export const noPaymentFilter: PaymentFilter = {
   network: null,
   payer: null,
   transaction: null,
+  short: null,
   minAmount: null,
   maxAmount: null,
 }
@@ -87,6 +90,8 @@ export type PaymentRange = {
   readonly from: string
   readonly before: string
   readonly limit: number
+  /** How many payments to read for a filter that no index covers. */
+  readonly windowRows?: number
 }
 
 export type PaymentRows = {
@@ -107,7 +112,8 @@ export async function listPayments(
   range: PaymentRange,
 ): Promise<PaymentRows> {
   const values: unknown[] = [storeId, range.before, range.limit, range.from]
-  const sql = filter.transaction === null ? inOrder(filter, values) : ofTransaction(filter, values)
+  const sql =
+    filter.transaction === null ? inOrder(filter, values, range.windowRows) : ofTransaction(filter, values)
   const found = await db.query<RawCredit & { matches: boolean; is_end: boolean }>(sql, values)
   const end = found.findIndex(({ is_end }) => is_end)
   const seen = end < 0 ? found : found.slice(0, end + 1)
@@ -118,10 +124,10 @@ export async function listPayments(
 }
 
 /** Each combination of filters is a separate statement, so that each is planned for its index. */
-function inOrder(filter: PaymentFilter, values: unknown[]): string {
+function inOrder(filter: PaymentFilter, values: unknown[], window = windowRows): string {
   const { checkoutId, disposition, payer } = filter
   const indexed = ['k.payment_id < $2', 'k.payment_id >= $4']
-  const others = amountAndNetwork(filter, values)
+  const others = notIndexed(filter, values)
   const isOfPayer = payer === null ? null : `k.payer = $${values.push(payer)}`
   if (checkoutId !== null) indexed.push(`k.checkout_id = $${values.push(checkoutId)}`)
   if (disposition !== null) {
@@ -137,12 +143,15 @@ function inOrder(filter: PaymentFilter, values: unknown[]): string {
       ofCheckouts,
       others,
       isCurrent,
+      window,
     ),
   ]
   if (checkoutId === null && (disposition ?? 'unmatched') === 'unmatched') {
     const rest = isOfPayer === null ? others : [...others, isOfPayer]
     branches.push(
-      unmatched(values, (source, isOwn) => within(source, indexed, rest, `${isCurrent} and ${isOwn}`)),
+      unmatched(values, (source, isOwn) =>
+        within(source, indexed, rest, `${isCurrent} and ${isOwn}`, window),
+      ),
     )
   }
   return `select ${columns}, k.matches, k.is_end from (${branches.map((sql) => `(${sql})`).join(' union all ')}) k
@@ -158,16 +167,17 @@ function within(
   indexed: readonly string[],
   others: readonly string[],
   always: string,
+  window: number,
 ): string {
   const all = `${source} and ${indexed.join(' and ')}`
   if (others.length === 0)
     return `select k.*, null::bigint as place, true as matches, false as is_end
       from (${all} and ${always} order by k.payment_id desc limit $3) k`
   const matches = `case when ${others.join(' and ')} then ${always} else false end`
-  return `select k.*, ${matches} as matches, k.place = ${windowRows} as is_end from (
+  return `select k.*, ${matches} as matches, k.place = ${window} as is_end from (
       select k.*, row_number() over (order by k.payment_id desc) as place from (${all}) k
-      order by k.payment_id desc limit ${windowRows}
-    ) k where (${matches}) or k.place = ${windowRows} order by k.payment_id desc limit $3`
+      order by k.payment_id desc limit ${window}
+    ) k where (${matches}) or k.place = ${window} order by k.payment_id desc limit $3`
 }
 
 /** SQL: the unmatched payments that the store owns, read wallet by wallet, newest first. */
@@ -193,12 +203,7 @@ function unmatched(values: unknown[], newest: (source: string, isOwn: string) =>
 function ofTransaction(filter: PaymentFilter, values: unknown[]): string {
   const { checkoutId, disposition, payer, transaction } = filter
   const hash = `k.transaction_hash = $${values.push(transaction)}`
-  const conditions = [
-    'k.payment_id < $2',
-    'k.payment_id >= $4',
-    ...amountAndNetwork(filter, values),
-    isCurrent,
-  ]
+  const conditions = ['k.payment_id < $2', 'k.payment_id >= $4', ...notIndexed(filter, values), isCurrent]
   if (checkoutId !== null) conditions.push(`k.checkout_id = $${values.push(checkoutId)}`)
   if (disposition !== null) conditions.push(`k.disposition = $${values.push(disposition)}`)
   if (payer !== null) conditions.push(`k.payer = $${values.push(payer)}`)
@@ -212,8 +217,10 @@ function ofTransaction(filter: PaymentFilter, values: unknown[]): string {
     order by k.payment_id desc limit $3`
 }
 
-function amountAndNetwork({ network, minAmount, maxAmount }: PaymentFilter, values: unknown[]): string[] {
+function notIndexed({ network, short, minAmount, maxAmount }: PaymentFilter, values: unknown[]): string[] {
+  const form = short && `$${values.push(`${short.starts}%${short.ends}`)}`
   return [
+    ...(form === null ? [] : [`(k.payer like ${form} or k.transaction_hash like ${form})`]),
     ...(network === null ? [] : [`k.network = $${values.push(network)}`]),
     ...(minAmount === null ? [] : [`k.amount >= $${values.push(minAmount)}::numeric`]),
     ...(maxAmount === null ? [] : [`k.amount <= $${values.push(maxAmount)}::numeric`]),

@@ -81,7 +81,7 @@ test('an export reads a bounded number of pages, also if nothing matches, and sa
     [paymentId],
   )
   const nothing = { search: null, status: null, disposition: null, network: null, most: null, cursor: null }
-  const query: ListQuery = { ...nothing, show: 'money', least: '1000000', from: null, to: null }
+  const query: ListQuery = { ...nothing, others: [], show: 'money', least: '1000000', from: null, to: null }
   const linesOf = async (readsMax: number) => {
     let text = ''
     for await (const rows of exportRows(ctx, store.store.id, 'UTC', query, readsMax)) text += rows

@@ -1,8 +1,8 @@
 /** The list of payments: what it shows, what it finds, what it exports, and that it is one store's alone. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { recognise, startOfDay } from '../../../src/http/console/payments/query.ts'
-import { completeByHand, creditByHand, payer, setStatus } from '../../support/by-hand.ts'
+import { startOfDay } from '../../../src/http/console/payments/query.ts'
+import { completeByHand, creditByHand, setStatus } from '../../support/by-hand.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'
 import { enrolWith, inviteBy, openConsole, openInvitedStore } from './support/console.ts'
 
@@ -43,40 +43,6 @@ test('the list shows what is owed and what came, filtered by status, kind, netwo
   await has('show=money&network=eip155:8453', ['paid-1', strayId], [])
   await has('to=2026-01-01', ['Nothing matches'], ['paid-1'])
   await has('from=nonsense&status=x&cursor=y&show[]=z', ['paid-1', 'open-1'], [])
-})
-
-test('one box finds a checkout, a payment, a transaction, an address and an order, and says what it took it for', async () => {
-  const { store, owner, base, read } = await openShop()
-  const { id } = await store.create({ orderId: 'Order 7 & <b>' })
-  const transaction = await completeByHand(farthing, id)
-  const strayId = await creditByHand(farthing, id)
-  const find = (text: string) => owner.browser.get(`${base}/payments?${new URLSearchParams({ q: text })}`)
-  assert.equal((await find(` ${id} `)).headers.location, `${base}/checkouts/${id}`)
-  assert.equal((await find(strayId)).headers.location, `${base}/payments/${strayId}`)
-  for (const [text, said] of [
-    [transaction, 'Payments in the transaction'],
-    [payer, 'Payments from the address'],
-    ['Order 7 & <b>', 'Checkouts of the order'],
-  ] as const) {
-    const { body } = await find(text)
-    assert(body.includes(said) && body.includes(`${base}/checkouts/${id}`), said)
-    assert(!body.includes('<b>'))
-  }
-  const elsewhere = (await openShop()).store
-  const theirs = await elsewhere.create()
-  const { body } = await find(theirs.id)
-  assert(body.includes('Searched for the checkout') && body.includes('Nothing matches'))
-  assert((await read(`/payments?as=order&q=${payer}`)).includes('Checkouts of the order'))
-})
-
-test('what somebody pastes is told by its form', () => {
-  const kind = (text: string) => recognise(text)?.kind
-  assert.equal(kind(`0x${'aB'.repeat(32)}`), 'transaction')
-  assert.equal(kind(`0x${'aB'.repeat(20)}`), 'address')
-  assert.equal(kind('4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi'), 'address')
-  assert.equal(kind('5'.repeat(88)), 'transaction')
-  assert.equal(kind('ch_1'), 'order')
-  assert.equal(kind('  '), undefined)
 })
 
 test('a page is followed by the next, until all are shown once', async () => {

@@ -5,6 +5,7 @@ import { isId } from '../../../ids.ts'
 import { parseDecimal } from '../../../money.ts'
 import { networks } from '../../../networks.ts'
 import type { Screen } from '../screen.ts'
+import { readSearch, type Search } from './search.ts'
 
 export const rowsPerPage = 25
 
@@ -17,7 +18,9 @@ export const dispositions = ['exact', 'late', 'underpaid', 'overpaid', 'unmatche
  */
 export type ListQuery = {
   readonly show: 'checkouts' | 'money'
+  /** How the typed text is read, and the other ways to read it. */
   readonly search: Search | null
+  readonly others: readonly Search[]
   readonly status: CheckoutStatus | null
   readonly disposition: Disposition | null
   readonly network: string | null
@@ -30,31 +33,53 @@ export type ListQuery = {
   readonly cursor: string | null
 }
 
-export function readQuery({ request, store: { mode } }: Screen): ListQuery {
+/** The list that is asked for; of a search, once per way to read what was typed. */
+export function readQueries({ request, store: { mode }, locale, now }: Screen): readonly ListQuery[] {
   const given = (request.query ?? {}) as Readonly<Record<string, unknown>>
   const text = (name: string) => {
     const value = given[name]
     return typeof value === 'string' && value.isWellFormed() ? value.slice(0, 300) : ''
   }
-  const search = recognise(text('q'), text('as') === 'order')
-  const isMoney = search?.kind === 'transaction' || search?.kind === 'address'
-  const show = isMoney || (search === null && text('show') === 'money') ? 'money' : 'checkouts'
+  const readings = readSearch(text('q'), locale, now)
+  const chosen = readings.filter(({ kind }) => kind === text('as'))
+  const asked = chosen.length > 0 ? chosen : readings
   const amount = (name: string) => (/^\d{1,15}(\.\d{1,6})?$/.test(text(name)) ? text(name) : null)
-  const cursor = text('cursor')
-  return {
-    show,
-    search,
-    status: statuses.find((each) => show === 'checkouts' && each === text('status')) ?? null,
-    disposition: dispositions.find((each) => show === 'money' && each === text('kind')) ?? null,
-    network:
-      networks.find((each) => show === 'money' && each.mode === mode && each.caip2 === text('network'))
-        ?.caip2 ?? null,
-    least: show === 'money' ? amount('least') : null,
-    most: show === 'money' ? amount('most') : null,
-    from: isDay(text('from')) ? text('from') : null,
-    to: isDay(text('to')) ? text('to') : null,
-    cursor: isId(show === 'money' ? 'pay' : 'ch', cursor) ? cursor : null,
+  const queryFor = (search: Search | null): ListQuery => {
+    const show = search ? shownAs[search.kind] : text('show') === 'money' ? 'money' : 'checkouts'
+    const cursor = text('cursor')
+    return {
+      show,
+      search,
+      others: readings.filter((each) => each !== search),
+      status: statuses.find((each) => show === 'checkouts' && each === text('status')) ?? null,
+      disposition: dispositions.find((each) => show === 'money' && each === text('kind')) ?? null,
+      network:
+        networks.find((each) => show === 'money' && each.mode === mode && each.caip2 === text('network'))
+          ?.caip2 ?? null,
+      least: show === 'money' ? amount('least') : null,
+      most: show === 'money' ? amount('most') : null,
+      from: isDay(text('from')) ? text('from') : null,
+      to: isDay(text('to')) ? text('to') : null,
+      cursor: isId(show === 'money' ? 'pay' : 'ch', cursor) ? cursor : null,
+    }
   }
+  return (asked.length > 0 ? asked : [null]).map(queryFor)
+}
+
+/** What is listed for each way to read a search. */
+const shownAs: Readonly<Record<Search['kind'], ListQuery['show']>> = {
+  checkout: 'checkouts',
+  payment: 'money',
+  refund: 'checkouts',
+  link: 'checkouts',
+  transaction: 'money',
+  address: 'money',
+  short: 'money',
+  days: 'checkouts',
+  order: 'checkouts',
+  price: 'checkouts',
+  received: 'money',
+  words: 'checkouts',
 }
 
 /** The URL's query for the same list with some changes. */
@@ -66,7 +91,7 @@ export function addressOf(query: ListQuery, change: Partial<ListQuery> = {}): st
   }
   const parameters = Object.entries({
     q: search?.text,
-    as: search?.kind === 'order' && recognise(search.text)?.kind !== 'order' ? 'order' : null,
+    as: search?.kind,
     show: show === 'money' && search === null ? show : null,
     ...{ status, kind: disposition, network, least, most, from, to, cursor },
   }).filter((pair): pair is [string, string] => typeof pair[1] === 'string')
@@ -75,23 +100,50 @@ export function addressOf(query: ListQuery, change: Partial<ListQuery> = {}): st
 
 export function checkoutQueryOf(query: ListQuery, timeZone: string): Omit<CheckoutQuery, 'limit'> {
   const { search, status } = query
-  return { status, orderId: search?.kind === 'order' ? search.text : null, ...rangeOf(query, timeZone) }
+  return { status, ...wantedCheckouts(search), ...rangeOf(query, timeZone) }
+}
+
+/** No index knows these filters. It takes some tens of milliseconds to read this many rows. */
+const searchedRows = 2_000
+
+function wantedCheckouts(search: Search | null): Partial<CheckoutQuery> {
+  switch (search?.kind) {
+    case 'link':
+      return { linkId: search.id }
+    case 'order':
+      return { orderIds: search.orders }
+    case 'price':
+      return {
+        priceCurrency: search.currency,
+        minPrice: search.least,
+        maxPrice: search.most,
+        windowRows: searchedRows,
+      }
+    case 'words':
+      return { words: search.words, windowRows: searchedRows }
+    default:
+      return {}
+  }
 }
 
 export function paymentQueryOf(query: ListQuery, timeZone: string): Omit<PaymentQuery, 'limit'> {
-  const { search, disposition, network, least, most } = query
+  const { search, disposition, network } = query
+  const { least, most } = search?.kind === 'received' ? search : query
   return {
     disposition,
     network,
-    payer: search?.kind === 'address' ? search.text : null,
-    transaction: search?.kind === 'transaction' ? search.text : null,
+    payer: search?.kind === 'address' ? search.value : null,
+    transaction: search?.kind === 'transaction' ? search.value : null,
+    short: search?.kind === 'short' ? search : null,
     minAmount: least === null ? null : unitsOf(least, network),
     maxAmount: most === null ? null : unitsOf(most, network),
+    ...(search && { windowRows: searchedRows }),
     ...rangeOf(query, timeZone),
   }
 }
 
-function rangeOf({ from, to, cursor }: ListQuery, timeZone: string) {
+function rangeOf({ search, cursor, ...days }: ListQuery, timeZone: string) {
+  const { from, to } = search?.kind === 'days' ? search : days
   return {
     createdFrom: from === null ? null : startOfDay(from, timeZone),
     createdBefore: to === null ? null : startOfDay(dayAfter(to), timeZone),
@@ -142,25 +194,4 @@ export function startOfDay(day: string, timeZone: string): Date {
     return shown - at
   }
   return new Date(wanted - aheadMs(wanted - aheadMs(wanted)))
-}
-
-type SearchKind = 'checkout' | 'payment' | 'transaction' | 'address' | 'order'
-
-export type Search = { readonly kind: SearchKind; readonly text: string }
-
-/** Base58 as Solana writes it: 32 bytes make up to 44 characters, 64 bytes up to 88. */
-const base58 = '[1-9A-HJ-NP-Za-km-z]'
-const forms: readonly { readonly kind: SearchKind; readonly is: (text: string) => boolean }[] = [
-  { kind: 'checkout', is: (text) => isId('ch', text) },
-  { kind: 'payment', is: (text) => isId('pay', text) },
-  { kind: 'transaction', is: (text) => new RegExp(`^(0x[0-9a-f]{64}|${base58}{85,88})$`, 'i').test(text) },
-  { kind: 'address', is: (text) => new RegExp(`^(0x[0-9a-fA-F]{40}|${base58}{32,44})$`).test(text) },
-]
-
-/** Recognises pasted text by its form. Any other text is an order's id. */
-export function recognise(pasted: string, asOrder = false): Search | null {
-  const text = pasted.trim()
-  if (text === '') return null
-  const form = asOrder ? undefined : forms.find(({ is }) => is(text))
-  return { kind: form?.kind ?? 'order', text }
 }

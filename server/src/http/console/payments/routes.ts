@@ -1,15 +1,18 @@
+import assert from 'node:assert/strict'
 import { listPayments } from '../../../checkouts/payments/list.ts'
 import { listWithReceived, readCheckouts } from '../../../checkouts/read.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
 import type { Context } from '../../../context.ts'
+import type { StoreId } from '../../../ids.ts'
 import { readPayment } from '../../../payments/credits/store-payments.ts'
-import { sumReturned } from '../../../refunds/rows.ts'
+import { findRefund, sumReturned } from '../../../refunds/rows.ts'
 import { html } from '../../page/html.ts'
 import { letPause } from '../../server.ts'
 import { renderApiLine } from '../parts.ts'
 import type { Screen, StoreRoutes } from '../screen.ts'
 import { exportRows, openExports } from './export.ts'
-import { checkoutQueryOf, type ListQuery, paymentQueryOf, readQuery, rowsPerPage } from './query.ts'
+import { checkoutQueryOf, type ListQuery, paymentQueryOf, readQueries, rowsPerPage } from './query.ts'
+import type { Search } from './search.ts'
 import { mainOf, type PaymentList, renderList } from './view.ts'
 
 const path = '/payments'
@@ -20,20 +23,15 @@ export function mountPayments({ get }: StoreRoutes, ctx: Context): void {
 
   get(path, 'payments:read', async (screen) => {
     const { storeId, ctx: mine } = screen
-    const query = readQuery(screen)
-    const { search } = query
-    const found =
-      search?.kind === 'checkout' && (await readCheckout(mine.db, storeId, search.text))
-        ? `checkouts/${search.text}`
-        : search?.kind === 'payment' && (await readPayment(mine.db, storeId, search.text))
-          ? `payments/${search.text}`
-          : null
-    if (found) return screen.go(`/${found}`)
     const { timeZone } = screen.locale
-    const { rows, nextCursor } = await readShown(mine, query, storeId, timeZone)
+    const queries = readQueries(screen)
+    const named = await findNamed(mine, storeId, queries[0]?.search ?? null)
+    if (named) return screen.go(`/${named}`)
+    const { query, rows, nextCursor } = await readFirst(mine, queries, storeId, timeZone)
     const returned = await sumReturned(mine.db, storeId, paymentIdsOf(rows))
     const shown: PaymentList = { query, rows, nextCursor, returned }
-    const line = renderApiLine(screen, { path: apiPathOf(query, timeZone) })
+    const api = apiPathOf(query, rows, timeZone)
+    const line = api && renderApiLine(screen, { path: api })
     return screen.send({
       screen: 'payments',
       title: screen.texts.payments.title,
@@ -45,7 +43,7 @@ export function mountPayments({ get }: StoreRoutes, ctx: Context): void {
   // Without HEAD, which would read all rows and send none.
   const sendRows = (screen: Screen) => {
     const { ctx: mine, reply, storeId, session, locale } = screen
-    const query = readQuery(screen)
+    const [query = assert.fail('no query')] = readQueries(screen)
     const by = { memberId: session.member.id, storeId }
     const rows = startExport(by, exportRows(mine, storeId, locale.timeZone, query))
     // With a filter that hardly anything fits, there may be nothing to send for minutes.
@@ -62,15 +60,45 @@ export function mountPayments({ get }: StoreRoutes, ctx: Context): void {
   get(`${path}/export`, 'payments:read', sendRows, { exposeHeadRoute: false })
 }
 
+/** The screen of what an id names. */
+async function findNamed(ctx: Context, storeId: StoreId, search: Search | null): Promise<string | null> {
+  switch (search?.kind) {
+    case 'checkout':
+      return (await readCheckout(ctx.db, storeId, search.id)) && `checkouts/${search.id}`
+    case 'payment':
+      return (await readPayment(ctx.db, storeId, search.id)) && `payments/${search.id}`
+    case 'refund':
+      return (await findRefund(ctx.db, storeId, search.id)) && `refunds/${search.id}`
+    default:
+      return null
+  }
+}
+
+/** The first way to read a search that finds something; if none does, the first that could still look further back. */
+async function readFirst(
+  ctx: Context,
+  queries: readonly ListQuery[],
+  storeId: StoreId,
+  timeZone: string,
+): Promise<Pick<PaymentList, 'query' | 'rows' | 'nextCursor'>> {
+  const read: Pick<PaymentList, 'query' | 'rows' | 'nextCursor'>[] = []
+  for (const query of queries) {
+    const shown = { query, ...(await readShown(ctx, query, storeId, timeZone)) }
+    const { rows } = shown
+    if (('money' in rows ? rows.money : rows.checkouts).length > 0) return shown
+    read.push(shown)
+  }
+  return read.find(({ nextCursor }) => nextCursor !== null) ?? read[0] ?? assert.fail('no query')
+}
+
 async function readShown(
   ctx: Context,
   query: ListQuery,
-  storeId: Parameters<typeof readCheckouts>[1],
+  storeId: StoreId,
   timeZone: string,
 ): Promise<Pick<PaymentList, 'rows' | 'nextCursor'>> {
   // An id that is not there: nothing is like it.
-  if (query.search?.kind === 'checkout' || query.search?.kind === 'payment')
-    return { rows: { checkouts: [] }, nextCursor: null }
+  if (isIdKind(query.search)) return { rows: { checkouts: [] }, nextCursor: null }
   if (query.show === 'checkouts') {
     const asked = { ...checkoutQueryOf(query, timeZone), limit: rowsPerPage }
     const { data, nextCursor } = await listWithReceived(ctx, storeId, asked)
@@ -88,17 +116,29 @@ function paymentIdsOf(rows: PaymentList['rows']): string[] {
   return rows.checkouts.flatMap(({ received }) => mainOf(received)?.paymentId ?? [])
 }
 
-/** The API's request for the same list. */
-function apiPathOf(query: ListQuery, timeZone: string): string {
+function isIdKind(search: Search | null): boolean {
+  return search?.kind === 'checkout' || search?.kind === 'payment' || search?.kind === 'refund'
+}
+
+/** The API's request for the same list; null if it has none: only people guess what they look for. */
+function apiPathOf(query: ListQuery, rows: PaymentList['rows'], timeZone: string): string | null {
   const { search } = query
-  if (search?.kind === 'checkout') return `/checkouts/${search.text}`
-  if (search?.kind === 'payment') return `/payments/${search.text}`
+  if (search?.kind === 'words' || search?.kind === 'short') return null
+  if (search?.kind === 'price' && search.currency === null) return null
+  if (search && 'id' in search && search.kind !== 'link') return `/${search.kind}s/${search.id}`
   const isMoney = query.show === 'money'
-  const asked = isMoney ? paymentQueryOf(query, timeZone) : checkoutQueryOf(query, timeZone)
+  const { windowRows: _, ...asked } = isMoney
+    ? paymentQueryOf(query, timeZone)
+    : { ...checkoutQueryOf(query, timeZone), ...orderOf(search, rows) }
   const parameters = Object.entries({ ...asked, limit: String(rowsPerPage) }).flatMap(([name, value]) =>
-    value === null || value === undefined
-      ? []
-      : [[name, value instanceof Date ? value.toISOString() : value]],
+    value instanceof Date ? [[name, value.toISOString()]] : typeof value === 'string' ? [[name, value]] : [],
   )
   return `/${isMoney ? 'payments' : 'checkouts'}?${new URLSearchParams(parameters)}`
+}
+
+/** The order's id as the store writes it. */
+function orderOf(search: Search | null, rows: PaymentList['rows']): { orderId?: string } {
+  if (search?.kind !== 'order') return {}
+  const [first] = 'checkouts' in rows ? rows.checkouts : []
+  return { orderId: first?.checkout.orderId ?? search.text }
 }

@@ -84,11 +84,11 @@ function renderSearched(screen: Screen, query: ListQuery, base: string): Html | 
   const { search } = query
   if (!search) return null
   const said = fill(texts.searched[search.kind], { text: html`<bdi><strong>${search.text}</strong></bdi>` })
-  const asOrder = { ...query, search: { ...search, kind: 'order' } } as const
-  return html`<p>${said} · ${
-    search.kind !== 'order' &&
-    html`<a href="${base}?${addressOf(asOrder, { show: 'checkouts' })}">${texts.asOrder}</a> · `
-  }<a href="${base}">${texts.showAll}</a></p>`
+  const others = query.others.map(
+    (other) =>
+      html` · <a href="${base}?${addressOf(query, { search: other })}">${texts.searchAs[other.kind]}</a>`,
+  )
+  return html`<p>${said}${others} · <a href="${base}">${texts.showAll}</a></p>`
 }
 
 function renderFilters(screen: Screen, query: ListQuery, base: string): Html {

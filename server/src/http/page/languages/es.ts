@@ -247,7 +247,7 @@ export const spanish: Language = {
         text: 'Vuelva a intentarlo más tarde o pregunte a la tienda.',
       },
       invoice: 'Factura',
-      due: 'Vencimiento',
+      due: 'Fecha límite de pago',
       buyer: 'Facturado a',
       line: 'Concepto',
       quantity: 'Cantidad',
