@@ -221,7 +221,7 @@ function chainMetrics(registers: Registry[]) {
     }),
     contradictions: new Counter({
       name: 'farthing_provider_contradictions_total',
-      help: 'Times that a provider of nodes contradicted the others and was not believed.',
+      help: 'Times that a node provider contradicted the others and was overruled.',
       labelNames: ['network', 'provider'],
       registers,
     }),

@@ -254,7 +254,7 @@ async function draftCheckout(
   return { ...asNew(ctx, checkout, store), actor, idempotency }
 }
 
-/** A checkout whose price was checked, at a rate, by what the store is now. */
+/** Builds a checkout from a checked price, its rate, and the store's current settings and wallets. */
 export function composeCheckout(
   ctx: Context,
   { store, wallets }: Seller,
@@ -279,7 +279,7 @@ export function composeCheckout(
   }
 }
 
-/** The checkout as it is inserted, without who asked for it. */
+/** The checkout as it is inserted, without its actor and idempotency key. */
 export function asNew(
   ctx: Context,
   checkout: Checkout,

@@ -16,17 +16,16 @@ export type Setting<Value> = {
 }
 
 /**
- * A node, and who runs it: several nodes of one provider count as one witness. A limit that is not set is found out by
- * trying.
+ * A node and its provider: all nodes of one provider count as one witness. A limit that is not set is found by trying.
  */
 export type Node = {
   readonly provider: string
   readonly url: string
   /** Calls per request. */
   readonly callsMax?: number
-  /** Blocks per question for logs. */
+  /** Blocks per log query. */
   readonly blocksMax?: number
-  /** Methods that a request must not have together with other calls. */
+  /** Methods that must be alone in a request. */
   readonly alone?: readonly string[]
 }
 

@@ -63,7 +63,7 @@ export function readSignerChoices(environment: Environment = process.env): Confi
   return readConfig({ ...environment, DATABASE_URL: 'postgres://none', BASE_URL: 'http://none' })
 }
 
-/** For local chains: the file of a token to place instead of ours (see dev/placement.ts); empty for ours. */
+/** For local chains: the file of a token to use instead of ours (see dev/placement.ts); empty for ours. */
 export function readTokenArtifact(environment: Environment = process.env): string {
   return environment.TOKEN_ARTIFACT ?? ''
 }
@@ -72,8 +72,8 @@ export function readTokenArtifact(environment: Environment = process.env): strin
 const settingsFolder = '/etc/farthing'
 
 /**
- * The environment. If it names no database, the files of an installed deployment fill in what it lacks. Without a role,
- * no file with a login is read.
+ * The environment. If it names no database, missing settings come from the files of an installed deployment. Without a
+ * role, no file with a login is read.
  */
 export function findSettings(role: string | null, environment: Environment = process.env): Environment {
   if (environment.DATABASE_URL !== undefined) return environment

@@ -190,14 +190,14 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   unprovenCheckoutsPerHour: {
     name: 'UNPROVEN_CHECKOUTS_PER_HOUR',
     about:
-      'Checkouts per hour of a store that was opened by sign-up and has not proven a wallet: enough to try everything, too few to fill the database.',
+      'Checkouts per hour that a store opened by sign-up may create until it has proven a wallet: enough to try everything, too few to fill the database.',
     fallback: '60',
     parse: integer(1, 1_000_000),
   },
   unprovenGasPerDay: {
     name: 'UNPROVEN_GAS_PER_DAY',
     about:
-      'What settlements for such a store may cost per day on each network whose fees are paid in ether, in ETH, if that is less than STORE_GAS_PER_DAY. Empty: the same as for every store.',
+      'The most that settlements for such a store may cost per day, in ETH, on each network whose fees are paid in ether. It applies if it is less than STORE_GAS_PER_DAY. Empty: the same as for every store.',
     fallback: '0.002',
     parse: nativeAmount,
   },
@@ -335,14 +335,14 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   singleNodeUpTo: {
     name: 'SINGLE_NODE_UP_TO',
     about:
-      'How many US dollars of payments, together per network, may complete checkouts while only one provider has reported them. Larger ones wait for the second.',
+      'The total of payments per network, in US dollars, that may complete checkouts while only one provider has reported them. Payments beyond it wait for a second provider.',
     fallback: '100',
     parse: integer(0, 1_000_000),
   },
   storeGasPerDay: {
     name: 'STORE_GAS_PER_DAY',
     about:
-      'What settlements for one store may cost per day (UTC) on each network whose fees are paid in ether, in ETH. Failed ones count too. Beyond it the store’s payments get 503 until the next day. Empty: no limit.',
+      'The most that settlements for one store may cost per day (UTC), in ETH, on each network whose fees are paid in ether. Failed ones count too. Beyond it the store’s payments get 503 until the next day. Empty: no limit.',
     fallback: '0.05',
     parse: nativeAmount,
   },
@@ -370,7 +370,7 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   signerSocketMode: {
     name: 'SIGNER_SOCKET_MODE',
     about:
-      'Who may connect to signer: 600 only its own user, 660 its group too. With 660, the group must have no member except work.',
+      'Who may connect to signer. 600: only its own user. 660: its group too, which must then have no member except work.',
     fallback: '600',
     parse: (text) =>
       text === '600' || text === '660'
@@ -389,14 +389,14 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   etherPerTransaction: {
     name: 'SETTLER_ETH_PER_TRANSACTION',
     about:
-      'What one transaction of a settler may cost at most on a live network, in ETH. Empty: only the network’s limits count.',
+      'The most that one transaction of a settler may cost on a live network, in ETH. Empty: only the network’s limits apply.',
     fallback: '0.1',
     parse: nativeAmount,
   },
   etherPerDay: {
     name: 'SETTLER_ETH_PER_DAY',
     about:
-      'What a settler’s key may sign away per day (UTC) on each live network, in ETH, counting the most that each transaction can cost, which is about five times its usual cost. Beyond it payments get 503 until the next day. Empty: no limit.',
+      'The most that a settler’s key may spend per day (UTC) on each live network, in ETH. Each transaction counts with the most that it can cost, which is about five times its usual cost. Beyond it payments get 503 until the next day. Empty: no limit.',
     fallback: '0.25',
     parse: nativeAmount,
   },
@@ -416,7 +416,7 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   secretsKeyFile: {
     name: 'SECRETS_KEY_FILE',
     about:
-      'The file with the keys that seal webhook secrets in the database, made by secrets create: the first seals, all open. serve and work need the same one. Required where a live network is in NETWORKS. Empty: secrets are stored as they are.',
+      'The file with the keys that seal webhook secrets in the database, made by secrets create: the first seals, all open. serve and work need the same one. Required if NETWORKS has a live network. Empty: secrets are stored as they are.',
     fallback: '',
     parse: anyText,
   },
@@ -478,7 +478,7 @@ export function nodesOf({ networks: enabled, nodes }: Config, id: string): reado
   return enabled.includes(id) ? (nodes[id] ?? []) : []
 }
 
-/** Settings that are valid one by one and contradict each other. */
+/** Mistakes in settings that are valid one by one but contradict each other. */
 export function findContradictions(config: FixedConfig): string[] {
   return [...findConsoleMistakes(config), ...findMailMistakes(config)]
 }

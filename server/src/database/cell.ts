@@ -3,8 +3,8 @@ import { SchemaError } from './schema.ts'
 
 /**
  * A database belongs to one cell forever: every id and key that was created there contains its tag, and proxies route
- * by it. The first migration records the tag. A process with another CELL would create ids that no proxy routes here,
- * so it does not start.
+ * by it. The first migration records the tag. A process with a different CELL does not start, because no proxy would
+ * route its ids to this database.
  */
 export async function writeCell(tx: Transaction, cell: string): Promise<void> {
   await tx.query('insert into cell (tag) values ($1) on conflict do nothing', [cell])

@@ -36,11 +36,11 @@ const statementTimeoutMs = 30_000
 const connectTimeoutMs = 5_000
 /**
  * Every statement here finds its rows by index. The planner would rather read whole tables while they are small or
- * their statistics are old, and a prepared statement keeps its plan while the tables grow: with 2,000 payments in flight
- * on a new database, only 13 to 85 payments per second were settled. Statistics come a minute too late, and planning anew
- * does not help if a partial index of unresolved rows holds thousands instead of one. So statements name their joins
- * (payments/rows.ts), and `bench/overload.ts` fails if one reads too much. Compiling plans does not pay for statements
- * this short.
+ * their statistics are old, and a prepared statement keeps its plan while the tables grow: with 2,000 payments in
+ * flight on a new database, only 13 to 85 payments per second were settled. Statistics arrive about a minute too late.
+ * Planning each statement again does not help either when a partial index of unresolved rows holds thousands of rows
+ * instead of one. So statements name their joins (payments/rows.ts), and `bench/overload.ts` fails if one reads too
+ * much. Compiling plans does not pay for statements this short.
  */
 const planning = '-c enable_seqscan=off -c enable_mergejoin=off -c jit=off'
 
@@ -48,7 +48,7 @@ export function openDatabase(options: {
   url: string
   connections: number
   name: string
-  /** For tests: shifts what the database considers the present. */
+  /** For tests: shifts the database's clock. */
   clockOffset?: string
 }): Database {
   const connection: pg.ClientConfig = {
@@ -197,8 +197,9 @@ function nameAnew(text: string): string {
 }
 
 /**
- * The statement reads all columns of a table that changed after it was prepared, as happens when a newer program
- * migrates while an older one is still running. It did not run; under a new name it is prepared again.
+ * The statement selects all columns of a table that has changed since the statement was prepared. This happens when a
+ * newer program migrates while an older one is still running. The statement did not run, and is prepared again under a
+ * new name.
  */
 function isOutdated(error: unknown): boolean {
   return sqlState(error) === '0A000' && /cached plan/.test(String(error))
@@ -216,7 +217,7 @@ export function isLockTimeout(error: unknown): boolean {
 
 /**
  * Whether PostgreSQL cannot store a value: text that is not UTF-8 or has a U+0000, a time beyond the year 294276, or a
- * number outside the range of its type. Such a value is a caller's input that should have been refused before.
+ * number outside the range of its type. Such a value is a caller's input that should have been rejected earlier.
  */
 export function isUnstorable(error: unknown): boolean {
   return ['22021', '22P05', '22008', '22003'].includes(sqlState(error) ?? '')
@@ -227,13 +228,14 @@ export function isStatementTimeout(error: unknown): boolean {
   return sqlState(error) === '57014'
 }
 
-/** Whether transactions waited for each other's locks, and PostgreSQL chose this one to fail. */
+/** Whether PostgreSQL failed this transaction to end a deadlock. */
 function isDeadlock(error: unknown): boolean {
   return sqlState(error) === '40P01'
 }
 
 /**
- * SQLSTATE of a write to a standby. It may become the primary soon, or never; a new connection may reach the primary.
+ * SQLSTATE of a write to a standby. The standby may become the primary soon, or never. A new connection may reach the
+ * primary.
  */
 const readOnly = '25006'
 
@@ -254,10 +256,10 @@ function unavailable(cause: unknown): Problem {
   return new Problem('unavailable', 'The database cannot be reached.', { cause, retryAfterSeconds: 1 })
 }
 
-/** The transaction is rolled back, and a repeat does not meet the others again. */
+/** The transaction is rolled back, so the caller can repeat it. */
 function refusedAsDeadlock(cause: unknown): Problem {
   const detail =
-    'Other requests changed the same data at the same time. Nothing was changed by this one: repeat it.'
+    'Other requests changed the same data at the same time. This request changed nothing: repeat it.'
   return new Problem('unavailable', detail, { cause, retryAfterSeconds: 1 })
 }
 

@@ -3,16 +3,16 @@ import { Problem } from '../problems.ts'
 import type { Database } from './db.ts'
 
 /**
- * Limits how much work of one name (a store, a member) is under way at once. The rest waits here, before it takes a
- * connection. A store that asks for a hundred changes at once would otherwise hold all connections while they wait for
- * each other's locks, and every other store would wait for the last of them. Each process counts for itself.
+ * Limits how much work runs at once for one name (a store or a member). The rest waits here, before it takes a
+ * connection. Otherwise a store that requests a hundred changes at once would hold all connections while the changes
+ * wait for each other's locks, and every other store would have to wait for them. Each process counts separately.
  */
 export type FairQueue = {
-  /** Does the work once there is a place for it. The place is free again after the work, or when the work calls `end`. */
+  /** Runs the work as soon as a place is free. The place is free again after the work, or when the work calls `end`. */
   take<Result>(name: string, work: (end: () => void) => Promise<Result>): Promise<Result>
-  /** The same database, in which every transaction of `name` waits for a place. */
+  /** Wraps a database so that every transaction of `name` waits for a place. */
   of(db: Database, name: string): Database
-  /** How much is under way, and how much waits. */
+  /** How many pieces of work run, and how many wait. */
   count(name: string): { readonly underWay: number; readonly waiting: number }
 }
 
@@ -25,9 +25,9 @@ export type QueueWatch = {
 type Line = { underWay: number; readonly waiting: (() => void)[] }
 
 /**
- * A place is taken for at least `placeMs`, even if its work is done sooner. At most `atOnce` pieces of work per
- * `placeMs` begin, however many wait, which bounds one name's share of the processor. The caller gets the answer as
- * soon as the work is done.
+ * A place stays taken for at least `placeMs`, even if its work is done sooner. So at most `atOnce` pieces of work start
+ * per `placeMs`, which bounds one name's share of the processor. The caller gets the answer as soon as the work is
+ * done.
  */
 export function openFairQueue(
   atOnce: number,

@@ -1,9 +1,9 @@
 import type { Channel, WakeUps } from './wake.ts'
 
 /**
- * One query on behalf of everyone who waits in a process. It runs on request, after every wake-up on its channel, and
- * on a timer in case a wake-up was lost. It never runs twice at once: if it is requested while it runs, it runs once
- * more afterwards, because the change may have come too late for the current run.
+ * Runs one query for everyone who waits in a process: on request, after every wake-up on its channel, and on a timer in
+ * case a wake-up was lost. It never runs twice at once: if it is requested while it runs, it runs once more afterwards,
+ * because the change may have come too late for the current run.
  */
 type Poll = {
   /** Starts listening. Nothing runs before that. */
@@ -44,7 +44,7 @@ export function openPoll(
       return
     }
     const leftMs = begunAt + spacingMs - options.now().getTime()
-    // A clock that was set back must not make it wait any longer than that.
+    // If the clock was set back, `leftMs` could be far longer than the spacing.
     if (leftMs > 0) delay = setTimeout(() => void run(), Math.min(leftMs, spacingMs)).unref()
     else void run()
   }

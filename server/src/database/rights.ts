@@ -12,16 +12,17 @@ import { changeSchema, handOver, SchemaError } from './schema.ts'
  * Each statement that locks a table has a transaction of its own. It never holds one table while it waits for another,
  * so it cannot deadlock with the running service.
  *
- * `missing`: the roles do not exist and this role may not create them. Nothing is granted then, and every process has
- * the rights of the role that it connects as.
+ * `missing`: the roles do not exist and this role may not create them. Nothing is granted, and every process has the
+ * rights of the role that it connects as.
  */
 export type RightsState = 'granted' | 'unchanged' | 'missing'
 
 export const rightsFolder = new URL('../../rights/', import.meta.url)
 
 /**
- * The console reads these across stores: they say which stores a member belongs to, and how many events each has, for all
- * open screens in one query. The remainder of a payment is one number for all stores that share the wallet it came to.
+ * The console reads these tables across stores. One query for all open screens reads which stores a member belongs to
+ * and how many events each store has. A payment's remainder is one number, shared by all stores that use the receiving
+ * wallet.
  */
 const acrossStores = ['memberships', 'invitations', 'event_counters', 'refund_totals']
 
@@ -34,7 +35,7 @@ const otherFiles = [
   'wallets.sql',
   'wallet-changes.sql',
 ]
-/** More than these would hide what to do about them. */
+/** A longer list would hide the advice that follows it. */
 const missingShownMax = 3
 /** SQLSTATE of a statement that the role has no right to run. */
 const notPermitted = '42501'
@@ -46,7 +47,7 @@ export async function applyRights(db: Database, statementSeconds: number): Promi
   const state = await readRights(db)
   if (!state.exist && !state.may) return 'missing'
   const files = [grants, ...others]
-  // This includes the rule for the rows that the console sees, so a change of that rule is applied too.
+  // This text includes the row policies of the console, so a changed policy is applied too.
   const wanted = [...files, ...Object.values(ownOf), showOneStore('each')].join('\n')
   if (state.exist && state.applied === wanted && (await listLacking(db)).length === 0) return 'unchanged'
   const run = (sql = '') => changeSchema(db, 'Granting rights', statementSeconds, (tx) => tx.script(sql))
@@ -69,10 +70,10 @@ export async function applyRights(db: Database, statementSeconds: number): Promi
 }
 
 type RightsFound = {
-  /** Whether the roles exist, and whether we may make them. */
+  /** Whether the roles exist, and whether we may create them. */
   readonly exist: boolean
   readonly may: boolean
-  /** What was last granted. */
+  /** The SQL that was last applied. */
   readonly applied: string | null
 }
 
@@ -87,8 +88,8 @@ async function readRights(db: Database): Promise<RightsFound> {
 }
 
 /**
- * Which of the rights that the processes need their roles do not have, with the right to connect. A role that does not
- * exist lacks nothing: everything connects as one login then.
+ * The rights that the processes need and their roles lack, including the right to connect. A role that does not exist
+ * lacks nothing, because every process then connects as one login.
  */
 export async function listLacking(db: Database): Promise<Privilege[]> {
   const [found] = await db.query<{ tables: string[]; roles: string[] }>(
@@ -132,9 +133,9 @@ const own = "store_id = current_setting('farthing.store', true)"
 const isRefundOfTheirs = "nonce like '0x66746872%' and payer in (select w.pay_to from wallets w)"
 
 /**
- * Money without a checkout has no store of its own: a store sees what came to its wallets, and what left them with the
- * nonce of a refund. Nor does a refund that was found on the chain after a restore, until a store's own refund accounts
- * for it.
+ * Money without a checkout belongs to no store. A store sees the money that its wallets received, and the money that
+ * left them with a refund's nonce. After a restore, a refund found on the chain belongs to no store either, until one
+ * of the store's refunds accounts for it.
  */
 const ownOf: Readonly<Record<string, string>> = {
   credits: `${own} or (checkout_id is null and (pay_to in (select w.pay_to from wallets w)
@@ -176,7 +177,7 @@ export async function describeRights(state: RightsState): Promise<string | null>
   return `The roles that serve and work should connect as do not exist, and this role may not create them. Run this as a superuser, then migrate again:\n\n${roles}`
 }
 
-/** Which of our roles may make temporary tables, which could stand before ours in a search path. */
+/** Our roles that may create temporary tables. Such a table could shadow one of ours in the search path. */
 export async function listTableMakers(db: Database): Promise<string[]> {
   const rows = await db.query<{ role: string }>(
     `select rolname as role from pg_roles
@@ -206,7 +207,8 @@ export async function listConnections(
  * Reads server/rights/grants.sql, so that the rights of the roles are written once: `migrate` applies the file, then asks
  * PostgreSQL for each of these rights. PostgreSQL only warns when a grant grants nothing.
  *
- * Statements are applied in order, and a revoke takes back what was granted before it. Any other form is our mistake.
+ * Statements are applied in order, and a revoke takes back what was granted before it. Any other form is a mistake in
+ * the file.
  */
 type Privilege = {
   readonly role: string

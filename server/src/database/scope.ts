@@ -51,8 +51,9 @@ function isRead(sql: string): boolean {
 }
 
 /**
- * For the rest of the transaction. Bitmap scans are off because the policy that shows one store's credits has an "or":
- * the planner would read and sort all rows of the store by bitmaps of both sides, although an index has them in order.
+ * Applies for the rest of the transaction. Bitmap scans are off because the policy on a store's credits contains an
+ * "or". The planner would read all rows of the store through bitmaps and sort them, although an index has them in
+ * order.
  */
 export async function nameStore(tx: Transaction, storeId: string): Promise<void> {
   await tx.query(

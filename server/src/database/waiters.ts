@@ -3,14 +3,14 @@ import { openPoll } from './poll.ts'
 import type { Channel, WakeUps } from './wake.ts'
 
 /**
- * Waits for rows to change. All who wait in a process share one query, which runs on a wake-up from the process that
- * changed something, within milliseconds, or on a timer. Those who have just begun to wait share another query: the rows
- * may have changed before they began, and a thousand others need not be read again for them.
+ * Waits for rows to change. All waiters in a process share one query, which runs on a timer and within milliseconds of
+ * a wake-up from the process that changed something. New waiters share a first query of their own, because their rows
+ * may have changed already. So a new waiter does not cause a thousand others to be read again.
  */
 type Waiters<Sought, Found> = {
-  /** Resolves to what was found; null after the timeout, if the caller disconnects, or if the process is to stop. */
+  /** Resolves to the result, or to null after the timeout, when the caller disconnects, or when the process stops. */
   wait(sought: Sought, timeoutMs: number, gone?: AbortSignal): Promise<Found | null>
-  /** Releases all who wait, now and from now on. */
+  /** Releases all waiters, and from now on every new one at once. */
   close(): void
 }
 
@@ -24,7 +24,7 @@ export function openWaiters<Sought, Found>(
     readonly everyMs: number
     readonly spacingMs?: number
     readonly now: () => Date
-    /** Returns what was found for each, in the same order; null for those that must go on waiting. */
+    /** Returns the result for each waiter, in the same order; null for those that keep waiting. */
     readonly find: (sought: readonly Sought[]) => Promise<readonly (Found | null)[]>
     /** Called if the shared query failed. It is repeated on the next wake-up or after `everyMs`. */
     readonly onError: (error: unknown) => void
@@ -39,7 +39,7 @@ export function openWaiters<Sought, Found>(
     ...options,
     isNeeded: () => waiters.size > 0,
     async poll() {
-      // Those who join during this query are not part of it.
+      // Waiters that join during this query are not part of it.
       const asked = [...waiters]
       const found = await find(asked)
       for (const [place, waiter] of asked.entries()) endIfFound(waiter, found[place] ?? null)

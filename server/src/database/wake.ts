@@ -14,8 +14,9 @@ export type WakeUps = {
 }
 
 /**
- * claims: there is something to settle, or somebody may be about to pay. outcomes: a payment was settled or never will be.
- * events: logs of stores have grown, or there is something to deliver. decisions: stores have decided about payments.
+ * claims: there is something to settle, or a buyer may be about to pay. outcomes: a payment was settled or never will
+ * be. events: logs of stores have grown, or there is something to deliver. decisions: stores have decided about
+ * payments.
  */
 export type Channel = 'claims' | 'outcomes' | 'events' | 'decisions'
 
