@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 /** A script and a style, one file each. */
 type Bundle = { readonly script: string; readonly style: string }
 
-/** The payment page's, and the console's. */
+/** One for the payment page, one for the console. */
 export type Page = Bundle & { readonly console: Bundle }
 
 const folder = new URL('.', import.meta.url)
@@ -13,9 +13,8 @@ const folder = new URL('.', import.meta.url)
 export const builtFile = new URL('built.json', folder)
 
 /**
- * The page as it was built, if it was built from the sources that are here now. Otherwise it is built now, in memory, so
- * that a change of the sources needs no build step. The bundler is loaded only then: where the page was built before,
- * `serve` runs without it.
+ * Returns the built page if it matches the sources. Otherwise builds it in memory, so that a changed source needs no
+ * build step. Only then is the bundler loaded, so `serve` runs without one where the page is already built.
  */
 export function openPage(file = builtFile): Page {
   const built = readBuilt(file)
@@ -24,7 +23,7 @@ export function openPage(file = builtFile): Page {
   return buildPage()
 }
 
-/** Changes with every file that the page is made from. */
+/** A hash of every file that the page is built from. */
 export function digestSources(): string {
   const hash = createHash('sha256')
   const names = globSync(['build.ts', 'src/**/*.*', 'style/**/*.*'], { cwd: folder.pathname })

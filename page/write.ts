@@ -4,5 +4,5 @@ import { buildPage } from './build.ts'
 import { builtFile, digestSources } from './page.ts'
 
 writeFileSync(builtFile, JSON.stringify({ sources: digestSources(), ...buildPage() }))
-// An image has no repository: server/src/version.ts reads the commit from here then.
+// A container image has no repository, so server/src/version.ts reads the commit from this file.
 if (process.env.COMMIT) writeFileSync(new URL('commit', builtFile), `${process.env.COMMIT}\n`)

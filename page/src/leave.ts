@@ -13,7 +13,7 @@ export function leaveSoon(): void {
   timer = setInterval(tick, 1_000)
 }
 
-/** Looks up its elements every time, because the page may have been replaced in between. */
+/** Looks up its elements every time, because the page may have been replaced since. */
 function tick(): void {
   const link = find('#return') as HTMLAnchorElement | null
   const text = find('#leaving')

@@ -4,12 +4,12 @@ import { terms } from './terms.ts'
 import { Stop, troubleOf } from './trouble.ts'
 import type { Wallet } from './wallets/found.ts'
 
-/** After that the buyer decides whether to go on: nobody is asked for ever. */
+/** After this many signatures that came too late, the buyer decides whether to try again. */
 const roundsMax = 3
 
 /** The request that a wallet in this tab has not answered yet. A second click while there is one changes nothing. */
 let current: { readonly letGo: () => void } | null = null
-/** Resolves when this tab has given its lock back, which is a moment after it let go. */
+/** Resolves when the browser has freed this tab's lock, a moment after the tab let go. */
 let isFree: Promise<unknown> = Promise.resolve()
 
 /** Abandons the current wallet request. If the wallet still answers, the answer is ignored. */
@@ -41,7 +41,7 @@ export async function pay(wallet: Wallet): Promise<void> {
         checkIsMine()
         // Someone has paid in the meantime. This signature is not needed, and it has not left the page.
         if (!terms()?.isPayable) throw new Stop('changed')
-        // One that came too late can never move money, so the wallet may be asked again.
+        // A signature that came too late can never move money, so the wallet may be asked again.
         if ((await settle(header)) !== 'expired' || round === roundsMax) return
         show('again')
         checkIsMine()

@@ -5,7 +5,8 @@ import type { Trouble } from './trouble.ts'
 /**
  * Submits a signed payment until its outcome is known. The payment is stored for as long as this tab lives: after a
  * reload, a lost connection or a server error the same payment is submitted again, and nothing is signed again. The
- * server remembers every payment: 200 means paid, 402 that it can never move money, anything else is not known yet.
+ * server remembers every payment: 200 means paid, 402 means that it can never move money, and after anything else the
+ * outcome is not known yet.
  */
 const key = `farthing ${path}`
 const patienceMs = 3_000

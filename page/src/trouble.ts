@@ -19,7 +19,10 @@ export class Stop extends Error {
   }
 }
 
-/** Maps the error codes of EIP-1193 and EIP-1474. Some wallets wrap the code, others only put it into words. */
+/**
+ * Maps the error codes of EIP-1193 and EIP-1474. Some wallets wrap the code; others only describe the error in their
+ * message.
+ */
 export function troubleOf(error: unknown): Trouble {
   if (error instanceof Stop) return error.trouble
   const { code, data, message } = (error ?? {}) as {

@@ -1,15 +1,15 @@
 /**
- * Keeps a screen current. The server says that something happened in the store; the screen is loaded again and takes the
- * place of the old one, unless the member is in the middle of something there: then it waits until they are done.
+ * Keeps a screen current. When the server reports a change in the store, the screen is loaded again and replaced. While
+ * the member types, selects or confirms something, the new screen waits until they are done.
  */
 import { load } from '../load.ts'
 
-/** While the member types, selects or confirms, look again after this. */
+/** How soon to check again while the member types, selects or confirms. */
 const busyMs = 2_000
 
 const screen = (): HTMLElement | null => document.querySelector('main[data-live]')
 
-/** `replaced` is called for every screen that took the place of another. */
+/** Calls `replaced` each time it has replaced the screen. */
 export function watchLive(replaced: () => void): void {
   const address = screen()?.dataset.live
   if (!address) return
@@ -40,7 +40,8 @@ export function watchLive(replaced: () => void): void {
       replace(next)
       replaced()
     }
-    // Without a screen (signed out, or unreachable) only something new is a reason to ask again.
+    // Loads again if something new was reported meanwhile. It does not retry by itself when no screen came (signed out,
+    // or unreachable).
     if (newest !== asked) void catchUp()
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The console's script: passkeys and wallets, which no form can ask for by itself, copying, and screens that keep
- * themselves current. Everything else works without it. It writes text only, never markup.
+ * The console's script: passkeys, wallets, copying, and screens that update themselves. Everything else works without
+ * it. It writes text only, never markup.
  */
 import { watchLive } from './live.ts'
 import { post, Refused } from './post.ts'
@@ -51,7 +51,7 @@ if (enrolment) {
   void attempt(enrolment, showInvitation)
 }
 
-/** One at a time, with the reason shown if it fails. */
+/** Runs `handle` with the form's buttons disabled, and shows the reason if it fails. */
 async function attempt<Place extends HTMLElement>(form: Place, handle: (form: Place) => Promise<unknown>) {
   const buttons = [...form.querySelectorAll('button')]
   const alert =
@@ -103,7 +103,7 @@ async function showInvitation(form: HTMLFormElement): Promise<void> {
 }
 
 async function enrol(): Promise<void> {
-  // The options shown on opening may be older than a challenge lives.
+  // The challenge in the options that came with the page may have expired.
   const { options } = await post('/enrol/options', { invitation })
   const { to } = await post('/enrol', { invitation, answer: await create(options) })
   location.assign(to)
@@ -128,7 +128,7 @@ async function addPasskey(form: HTMLFormElement): Promise<void> {
   location.assign(to)
 }
 
-/** The values that the form sends are what the passkey confirms. */
+/** The passkey confirms the values that the form sends. */
 async function confirmAndSubmit(form: HTMLFormElement): Promise<void> {
   const values = Object.fromEntries([...new FormData(form)].filter(([name]) => name !== 'formToken'))
   const input = document.createElement('input')

@@ -3,20 +3,20 @@ import type { Provider } from '../wallets/provider.ts'
 import type { StandardWallet } from '../wallets/standard.ts'
 import { Refused } from './post.ts'
 
-/** What a wallet is asked for, and what is done with its answer. */
+/** Sends a request to a wallet and handles its answer. */
 export type Asker = {
   readonly EVM: (provider: Provider) => Promise<string>
   readonly SOLANA: (wallet: StandardWallet) => Promise<string>
-  /** `stays`: the screen can be used again, because nothing else was loaded. */
+  /** `stays`: nothing else was loaded, so the screen can be used again. */
   readonly use: (answer: string, family: Wallet['family']) => Promise<'stays' | undefined>
 }
 
-/** The part of the screen that asks a wallet; its texts and values are the server's. */
+/** The part of the screen that asks a wallet. The server wrote its texts and values. */
 export const place = (): HTMLElement | null => document.querySelector('[data-sign]')
 
 export const textOf = (name: string): string => place()?.dataset[name] ?? ''
 
-/** The account that the screen names, if the wallet offers it. EVM addresses are the same in either case. */
+/** The account that the screen names, if the wallet offers it. EVM addresses may differ in letter case. */
 export async function connectEvm(provider: Provider): Promise<string> {
   const accounts = (await provider.request({ method: 'eth_requestAccounts' })) as readonly string[]
   const account = accounts.find((each) => isSame(each, textOf('from')))

@@ -1,4 +1,4 @@
-/** The server's reason, in words for the person who reads it. */
+/** The server's reason, as a sentence for the member. */
 export class Refused extends Error {}
 
 const formToken = document.querySelector<HTMLMetaElement>('meta[name="form-token"]')?.content ?? ''

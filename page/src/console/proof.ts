@@ -15,7 +15,10 @@ export const proofAsker: Asker = {
   },
 }
 
-/** A contract wallet signs for one chain, so it has to be on one where the store is paid. An ordinary one need not be. */
+/**
+ * A contract wallet signs for one chain, so it must be on a chain where the store is paid. An ordinary wallet may be on
+ * any chain.
+ */
 async function signOnEvm(provider: Provider): Promise<string> {
   const account = await connectEvm(provider)
   const chain: WalletChain = JSON.parse(textOf('network'))
@@ -37,7 +40,7 @@ async function signOnSolana(wallet: StandardWallet): Promise<string> {
   return toBase58(signed.signature)
 }
 
-/** Only now: a newer message replaces one that somebody may be signing elsewhere. */
+/** Requested only now, because a new message replaces one that another person may be signing. */
 async function getMessage(): Promise<string> {
   const { message }: { readonly message: string } = await post(textOf('challenge'), {})
   return message

@@ -1,6 +1,6 @@
 /**
- * Signs a refund with a wallet in this browser. The screen says how to sign without one. What the server hands out is
- * signed only if it is what the screen shows.
+ * Signs a refund with a wallet in this browser. The screen says how to sign without one. The wallet signs the server's
+ * data only if it matches the screen.
  */
 import { Stop } from '../trouble.ts'
 import { moveTo, type Provider, readChainId, signTyped, type WalletChain } from '../wallets/provider.ts'

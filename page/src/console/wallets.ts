@@ -1,6 +1,6 @@
 /**
- * Parts of a screen that ask a wallet in this browser for something, [data-sign]: a refund's signature, an address, a
- * proof. Their texts and values are the server's. For every wallet that is found there is a button.
+ * Parts of a screen, [data-sign], that ask a wallet in this browser for a refund's signature, an address or a proof.
+ * The server wrote their texts and values. Each wallet found gets a button.
  */
 import { troubleOf } from '../trouble.ts'
 import { watchWallets } from '../wallets/discover.ts'
@@ -20,7 +20,7 @@ function asker(): Asker {
 
 let isWatching = false
 
-/** Again after the screen was replaced. */
+/** Called again after the screen was replaced. */
 export function offerWallets(): void {
   if (!place()) return
   if (isWatching) listWallets()
@@ -56,7 +56,7 @@ function listWallets(): void {
     ?.toggleAttribute('hidden', listed.length > 0)
 }
 
-/** Asks the wallet of this button, and goes on with its answer. */
+/** Asks this button's wallet and handles its answer. */
 export async function askWallet(button: HTMLElement): Promise<'stays' | undefined> {
   const wallet = wallets.find(({ id }) => id === button.dataset.wallet)
   const asking = place()?.querySelector<HTMLElement>('[role="status"]')

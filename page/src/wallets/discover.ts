@@ -12,7 +12,7 @@ const looks = 20
 const lookMs = 500
 const nameLengthMax = 40
 
-/** What a wallet of each family is asked for. `checkIsMine` throws if that request was abandoned. */
+/** The request to a wallet of each family. `checkIsMine` throws if that request was abandoned. */
 export type Signers = {
   readonly EVM: (provider: Provider, checkIsMine: () => void) => Promise<string>
   readonly SOLANA: (wallet: StandardWallet, checkIsMine: () => void, isAgain: boolean) => Promise<string>

@@ -8,8 +8,8 @@ export type Wallet = {
   readonly icon: string
   readonly family: Family
   /**
-   * What it was asked for: a payment header, or a signature. `checkIsMine` throws if that request was abandoned.
-   * `isAgain`: the one before came too late.
+   * Returns a payment header or a signature, whichever was requested. `checkIsMine` throws if that request was
+   * abandoned. `isAgain`: the previous signature came too late.
    */
   readonly sign: (checkIsMine: () => void, isAgain?: boolean) => Promise<string>
 }

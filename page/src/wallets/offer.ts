@@ -2,7 +2,7 @@ import { find } from '../show.ts'
 import { type Family, type Option, terms } from '../terms.ts'
 import { Stop } from '../trouble.ts'
 
-/** What the page offers to a wallet of this family. */
+/** The option that the page shows, for a wallet of this family. Stops if it is another now. */
 export function offerFor<F extends Family>(family: F): Extract<Option, { family: F }> {
   const now = terms()
   const option = now?.options.find(({ place }) => place === now.chosen)

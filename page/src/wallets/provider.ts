@@ -5,7 +5,7 @@ export type Provider = {
   request(call: { readonly method: string; readonly params?: unknown }): Promise<unknown>
 }
 
-/** A chain as a wallet is told about it; `chain` as EIP-3085 requires it, for wallets that do not know it. */
+/** A chain to switch a wallet to. `chain` describes it as EIP-3085 requires, for wallets that do not know it. */
 export type WalletChain = { readonly chainId: number; readonly chain: { readonly chainId: string } }
 
 export async function readChainId(provider: Provider): Promise<number> {
@@ -27,7 +27,7 @@ export async function moveTo(provider: Provider, { chainId, chain }: WalletChain
   throw new Stop('chain')
 }
 
-/** What a wallet answered to typed data. A contract wallet may answer with nothing, or with another thing altogether. */
+/** The wallet's signature of typed data. A contract wallet may return nothing, or something that is no signature. */
 export async function signTyped(provider: Provider, account: string, typed: string): Promise<string> {
   const signature = await provider.request({ method: 'eth_signTypedData_v4', params: [account, typed] })
   if (typeof signature !== 'string' || !/^0x([0-9a-f]{2})+$/i.test(signature)) throw new Stop('smart')
