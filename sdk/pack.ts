@@ -1,7 +1,6 @@
 /**
- * Makes what is published: `node sdk/pack.ts <folder>` builds sdk and cli and packs each into a tarball there. In the
- * repository everything runs from its TypeScript; Node does not do that below node_modules, so packages hold JavaScript
- * and declarations.
+ * `node sdk/pack.ts <folder>` builds sdk and cli, and packs each into a tarball in that folder. The repository runs
+ * from TypeScript. Node does not do that below node_modules, so the packages hold JavaScript and declarations.
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -48,7 +47,10 @@ export function pack(name: 'sdk' | 'cli', into: string): Packed {
 }
 
 const builders = {
-  /** Files one to one, for others to bundle. Comments are in the declarations, which editors show, and only there. */
+  /**
+   * Each source becomes one file, for others to bundle. Only the declarations keep comments, because editors show
+   * those.
+   */
   sdk(source: string, build: string): void {
     const flags = ['--noEmit', 'false', '--rewriteRelativeImportExtensions']
     const folders = ['--rootDir', join(source, 'src'), '--outDir', build]
@@ -81,7 +83,7 @@ type Manifest = {
   readonly [field: string]: unknown
 }
 
-/** The manifest with built files in place of sources, open to the public. */
+/** The public manifest, which names built files instead of sources. */
 function toPublished(manifest: Manifest) {
   const { private: _private, devDependencies: _development, dependencies, exports, bin, ...rest } = manifest
   const built = (path: string, ending: string) =>

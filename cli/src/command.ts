@@ -36,7 +36,7 @@ export type Call = {
 export type Settings = {
   readonly apiKey: string | undefined
   readonly url: string
-  /** Whether the user said so, or it is the default. */
+  /** False if the URL is the default. */
   readonly isUrlGiven: boolean
   readonly privateKey: string | undefined
   readonly stateFolder: string

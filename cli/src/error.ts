@@ -28,8 +28,8 @@ export function showError(error: unknown, command: Command, isText: boolean): nu
 }
 
 /**
- * The error's detail with what was typed in place of each JSON pointer (`/priceAmount`) or parameter: the option, or the
- * field's name.
+ * The error's detail, with each JSON pointer (`/priceAmount`) or parameter replaced by what the user typed: the option,
+ * or the field's name.
  */
 function withFieldNames({ detail, problem }: FarthingError, { fields = {} }: Command): string {
   return (problem?.errors ?? []).reduce((text, { pointer }) => {

@@ -23,7 +23,7 @@ export function keptInFolder(folder: string): KeptPayments {
   }
 }
 
-/** Keeps what each refund was signed with, for good: every run of the command signs the same or nothing. */
+/** Keeps forever what was signed for each refund, so that every run of the command signs the same or nothing. */
 export function keptRefundsIn(folder: string): KeptRefunds {
   const fileOf = (refundId: string) => join(folder, encodeURIComponent(refundId))
   return {

@@ -21,7 +21,7 @@ const commands: readonly Command[] = [
   ...linkCommands,
   ...walletCommands,
   ...paymentCommands,
-  // `refund` last of its kind: the first whose words all match is taken.
+  // `refund` comes after `refund sign` and its like, because the first command whose words all match is taken.
   ...refundCommands,
   payCommand,
   verifyCommand,

@@ -40,7 +40,7 @@ export function openWaiting(terminal: Terminal, host: string) {
   return {
     signal: giveUp.signal,
     begin: () => restart('Fetching the price …'),
-    /** While a person reads the offer, nothing is waited for. */
+    /** Nothing is waited for while a person reads the offer. */
     pause: stop,
     beginPaying() {
       isSigned = true

@@ -224,7 +224,7 @@ test('a refused payment says why, and until when its signature could be used', a
   assert.doesNotMatch(out, /Nothing was/)
 })
 
-test('with nobody there, pay says so within seconds, and whether anything is signed', async () => {
+test('without a server, pay says so within seconds, and says whether anything is signed', async () => {
   const [unsigned, signed] = ['0', '1'].map((digit) => `/pay/ch_${digit.repeat(28)}`)
   const nowhere = `http://127.0.0.1:${await freePort()}`
   const wallet = { FARTHING_PRIVATE_KEY: newPayer().key }

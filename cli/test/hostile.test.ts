@@ -1,4 +1,4 @@
-/** Servers that were taken over, and checkouts of strangers: what they can get out of whoever runs the command line. */
+/** What a hijacked server or a stranger's checkout can get from a user of the command line. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -139,7 +139,7 @@ for (const [what, lie] of [
       assert.match(out, /Nothing was signed/)
     })
 
-test('without a person to ask, amount and recipient must be named, before anything is asked of the server', async () => {
+test('without a person to ask, amount and recipient are required before the server gets any request', async () => {
   const taken = await openTaken({ units: '2000000', recipient: buyer })
   const state = { FARTHING_URL: taken.url, XDG_STATE_HOME: await newState() }
   for (const options of [['--amount', '2.00'], ['--to', buyer], []])
@@ -170,7 +170,7 @@ test('however often a refund is signed, the server gets one nonce, also from two
   assert(ran.some(({ out }) => /message\.nonce[\s\S]*Nothing was signed/.test(out)))
 })
 
-test('a checkout that refuses what it was given gets the same signature again, and nobody says that nothing was charged', async () => {
+test('a checkout that refuses a payment gets the same signature again, and the command does not say that nothing was charged', async () => {
   const id = `ch_${'0'.repeat(28)}`
   const nonces: string[] = []
   const url: string = await serve((_path, _body, request) => {

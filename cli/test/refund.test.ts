@@ -83,7 +83,7 @@ test('a store’s own signer refunds half, then the rest; a third try is refused
   assert.deepEqual([read.refundedAmount, read.refundable], ['800000', '0'])
 })
 
-test('somebody between store and server who changes the recipient gets no signature, and the money stays', async () => {
+test('an attacker between store and server who changes the recipient gets no signature, and the money stays', async () => {
   const { payment, payer } = await paid('0.30')
   const thief = newPayer()
   const client = createClient({
@@ -176,6 +176,6 @@ test('farthing refund says in words what is wrong, before anything is created', 
   assert.match(asked.out, /Send it, then run farthing refund sent rf_/)
   const { id } = (await refunds.list({ paymentId: payment.id }).page()).data[0] ?? assert.fail()
   const declared = await run(['refund', 'sent', id, '--reference', 'Withdrawal 4711', '--text'])
-  assert.match(declared.out, /Recorded as you say/)
+  assert.match(declared.out, /Recorded as your statement/)
   assert.equal((await refunds.get(id)).declared, 'Withdrawal 4711')
 })

@@ -1,4 +1,7 @@
-/** Whose receipts `farthing verify` accepts. No server runs: the keys are given, and asking for any would fail. */
+/**
+ * The hosts whose receipts `farthing verify` accepts. No server runs: the test passes the keys, and a request for any
+ * would fail.
+ */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
@@ -19,7 +22,7 @@ function write(name: string, text: string): string {
   return file
 }
 
-/** A receipt for this URL by whoever has its host, and that host's keys. */
+/** A receipt for this URL, signed by its host, and that host's keys. */
 function sign(url: string): { readonly receipt: string; readonly did: string } {
   const { privateKey } = generateKeyPairSync('ed25519')
   const issuer = openIssuer(write('keys.pem', String(privateKey.export({ format: 'pem', type: 'pkcs8' }))))

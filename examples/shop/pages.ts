@@ -12,9 +12,9 @@ export type Order = {
   readonly checkoutId: string
   readonly checkoutUrl: string
   status: 'unpaid' | 'paid' | 'refunding' | 'refunded'
-  /** Who paid and how much, in the token's smallest units: what may go back, and to whom. */
+  /** Who paid and how much, in the token's smallest units. A refund returns this amount to this payer. */
   paid: { readonly amount: string; readonly payer: string } | null
-  /** Which refund it is: a failed one is followed by another. */
+  /** The number of the refund: after a failed one, the owner can try another. */
   attempt: number
 }
 

@@ -68,7 +68,7 @@ test('a shop that cannot reach Farthing accepts no order and says so', async () 
   assert.match(await answer.text(), /Nothing was charged/)
 })
 
-/** Hurries the chain on to where what it has is final. */
+/** Moves the chain forward until all its transactions are final. */
 async function mine(blocks: number): Promise<void> {
   const call = { jsonrpc: '2.0', id: 1, method: 'anvil_mine', params: [`0x${blocks.toString(16)}`] }
   const headers = { 'content-type': 'application/json' }

@@ -4,7 +4,7 @@
  *   1. POST /orders           store the order, create a checkout for it, send the buyer to the checkout's page
  *   2. POST /webhooks         Farthing reports the payment: trust it only if the signature is valid
  *   3. GET  /orders/{id}      the buyer returns; ask Farthing if the webhook has not arrived yet
- *   4. POST /owner/{id}       the owner returns the money: the shop's wallet signs, a webhook reports what came of it
+ *   4. POST /owner/{id}       the owner returns the money: the shop's wallet signs, a webhook reports the outcome
  *
  * Orders live in memory to keep this short. A real shop stores them in its database.
  */
@@ -76,8 +76,8 @@ async function answerOwner(request: IncomingMessage, response: ServerResponse, p
 }
 
 /**
- * Returns all of an order's payment, without gas: the wallet signs, Farthing sends. What it signs is what this shop wrote
- * down when the order was paid. `sign` refuses anything else, so not even a hacked Farthing gets another signature.
+ * Returns all of an order's payment, without gas: the wallet signs, Farthing sends. It signs only what this shop
+ * recorded when the order was paid. `sign` refuses anything else, so not even a hacked Farthing gets another signature.
  */
 async function refund(order: Order): Promise<void> {
   const { id, paid, attempt } = order

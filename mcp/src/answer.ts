@@ -5,7 +5,7 @@ export function answer(value: object): CallToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(value, null, 2) }] }
 }
 
-/** An answer that says what went wrong. Where money was at stake, `detail` must say what became of it. */
+/** An answer that says what went wrong. If money was at stake, `detail` must say what happened to it. */
 export function refusal(code: string, detail: string): CallToolResult {
   return { ...answer({ outcome: 'refused', code, detail }), isError: true }
 }

@@ -4,9 +4,9 @@ import { basename, join } from 'node:path'
 import type { KeptPayments } from '@farthing/sdk/pay'
 
 /**
- * Keeps signed payments on disk until their outcome is known, so that a restarted server submits the one it signed. They
- * are kept by the checkout's id, because a checkout has two URLs and must not be signed for at each; with the origin that
- * each was signed for, because no other host may see it.
+ * Keeps signed payments on disk until their outcome is known, so that a restarted server submits the one it signed. A
+ * payment is kept by its checkout's id, because a checkout has two URLs but must be signed for only once. The origin
+ * that it was signed for is kept too, because no other host may see the payment.
  */
 export function keptInFolder(folder: string): KeptPayments {
   const fileOf = (checkoutUrl: string) => join(folder, basename(new URL(checkoutUrl).pathname))
@@ -20,7 +20,7 @@ export function keptInFolder(folder: string): KeptPayments {
       const [payment = '', signedFor] = text.split('\n')
       if (signedFor !== undefined && signedFor !== new URL(checkoutUrl).origin)
         throw new Error(
-          `This checkout was signed for at ${signedFor}, and no other host gets that signature. Name it by its URL there. Nothing was signed.`,
+          `A payment for this checkout was signed for ${signedFor}, and no other host gets that signature. Pass the checkout’s URL at that host. Nothing was signed now.`,
         )
       return payment
     },

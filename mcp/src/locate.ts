@@ -1,7 +1,7 @@
 /**
- * The URL of a checkout that a tool was given as id or URL; null if it is neither, or is elsewhere. Tools go nowhere
- * but below the URLs in the settings: otherwise a text that a model has read could have it pay a stranger's server, or
- * what a stranger has put at another path of the same host.
+ * The URL of the checkout that a tool was given by id or URL; null if it is neither, or lies elsewhere. Tools request
+ * only URLs below those in the settings. Otherwise a text could make a model pay a stranger's server, or a stranger's
+ * page at another path of the same host.
  */
 export function locateCheckout(urls: readonly string[], checkout: string): string | null {
   const [home = ''] = urls

@@ -5,11 +5,11 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { parseDollars } from './dollars.ts'
 
 /**
- * Everything that decides about money comes from the environment, which the person who starts the server sets, and
- * nothing from a tool's arguments, which a language model writes, perhaps under the influence of what it has read.
+ * Everything that decides about money comes from the environment, which the person who starts the server sets. Nothing
+ * comes from a tool's arguments: a language model writes those, and a text that it has read may mislead it.
  */
 export type Settings = {
-  /** Where Farthing runs. The first is where ids are looked up; checkout URLs may start with any of them. */
+  /** Where Farthing runs. Ids are looked up at the first URL; checkout URLs may start with any of them. */
   readonly urls: readonly string[]
   readonly wallet: Wallet | null
   readonly apiKey: string | null
@@ -37,7 +37,7 @@ export function readSettings(environment: Environment): Settings {
   const wallet = readWallet(environment, mistakes)
   const folder = environment.XDG_STATE_HOME || `${environment.HOME ?? ''}/.local/state`
   const isFolderKnown = isAbsolute(environment.XDG_STATE_HOME || environment.HOME || '')
-  // Elsewhere the day's sum would start again, and a payment that was signed would be signed again.
+  // At another path the day's sum would start at zero, and a signed payment would be signed again.
   if (wallet && !isFolderKnown)
     mistakes.push(
       'Set HOME or XDG_STATE_HOME to an absolute path: what the wallet spends each day is recorded there.',

@@ -3,12 +3,12 @@ import { mkdir, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * What was spent today, in a file for each day (UTC) to which lines are only added. A payment's line is on disk before
- * the payment is signed, so a crash or a restart can forget none of it. It stays even if the payment is then refused:
- * until its window ends, any holder of the signature could use it.
+ * Records what is spent in an append-only file for each day (UTC). A payment's line is on disk before the payment is
+ * signed, so no crash or restart loses it. The line stays even if the payment is then refused, because anyone who holds
+ * the signature could use it until its window ends.
  *
  * Several servers may share the folder. Appending puts their lines in one order that all of them see. A payment is
- * within the limit if the sum up to its own line is; one that is not withdraws its line and is not signed.
+ * within the limit if the sum up to its own line is. Otherwise its line is withdrawn and the payment is not signed.
  */
 export type Spending = {
   /** Counts an amount, in millionths of a dollar. Returns false, and counts nothing, if the day's limit forbids it. */
@@ -54,7 +54,7 @@ async function readEntries(file: string): Promise<Entry[]> {
   })
   const lines = text
     .split('\n')
-    // A line that a crash cut off was never acted on. Every append starts on a line of its own.
+    // A crash may have cut off a line; then nothing was signed for it. Every append starts on a new line.
     .filter((line) => line.endsWith('}'))
     .map((line) => JSON.parse(line) as { id?: string; dollars?: string; withdrawn?: string })
   const withdrawn = new Set(lines.map((line) => line.withdrawn))
@@ -74,7 +74,7 @@ async function append(folder: string, file: string, line: object): Promise<void>
   } finally {
     await handle.close()
   }
-  // The file's name must survive as well.
+  // The file's entry in its folder must survive too.
   const directory = await open(folder)
   await directory.sync().finally(() => directory.close())
 }

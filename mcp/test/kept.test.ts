@@ -27,6 +27,6 @@ test('a payment is not handed to another host that has a checkout with the same 
     'http://shop.example/c/ch_1',
     'https://shop.example:444/c/ch_1',
   ])
-    await assert.rejects(async () => await kept.get(url), /signed for at https:\/\/shop\.example/)
+    await assert.rejects(async () => await kept.get(url), /signed for https:\/\/shop\.example/)
   assert.equal(await kept.get('https://other.example/c/ch_2'), undefined)
 })

@@ -182,7 +182,7 @@ function openLinks({ send, get, change }: Calls) {
 }
 
 function openPayments({ send, get, change }: Calls) {
-  /** The server answers before a decision is applied if that takes long, so we ask again until it is. */
+  /** If a decision takes long to apply, the server answers first. So we ask again until it is applied. */
   const decide = async (
     isDone: (payment: Payment) => boolean,
     at: string,
@@ -231,7 +231,7 @@ function openWallets({ send, change, once }: Calls, storeId: () => Promise<strin
       change(path`/stores/${await storeId()}/wallets/${family.toLowerCase()}`, wallet),
     list: (query?: PageQuery): List<Wallet> =>
       openList(send, async () => path`/stores/${await storeId()}/wallets`, query),
-    /** Says whether the wallet is also paid by other means. One wallet for Farthing alone is better. */
+    /** Says whether the wallet also receives money outside Farthing. One wallet for Farthing alone is better. */
     update: async (walletId: string, changes: UpdateWallet): Promise<Wallet> =>
       change(path`/stores/${await storeId()}/wallets/${walletId}`, changes, { method: 'PATCH' }),
     /** Gets a message that proves, once signed by the wallet, that it belongs to this store. */

@@ -1,6 +1,9 @@
 import type { ProblemCode, ProblemDetails } from './wire.ts'
 
-/** Codes set by this package itself: no readable answer arrived, or what it asked to sign is not what the caller wants. */
+/**
+ * Codes set by this package: no readable answer arrived, or the server asked to sign something other than the caller
+ * wants.
+ */
 export type ClientCode = 'no_answer' | 'timeout' | 'unreadable_answer' | 'refund_mismatch'
 
 type Failure = {

@@ -4,7 +4,7 @@ export type LinkKind = 'once' | 'many'
 /** PAID: only a `once` link. CLOSED: by the store. ENDED: its `until` has passed. */
 export type LinkStatus = 'ACTIVE' | 'PAID' | 'CLOSED' | 'ENDED'
 
-/** An address that can be paid until a given time. Whoever wants to pay gets a checkout. */
+/** A URL at which buyers can pay until a given time. A buyer who wants to pay gets a checkout. */
 export type Link = {
   id: string
   /** What to send to buyers. x402 clients pay at the same URL. */
@@ -17,14 +17,14 @@ export type Link = {
   priceAmount: string | null
   /** ISO 4217 code. */
   priceCurrency: string
-  /** Between which amounts the buyer chooses. Absent if the price is fixed. */
+  /** The range in which the buyer chooses the amount. Absent if the price is fixed. */
   minAmount?: string
   maxAmount?: string
   /** ISO 8601, UTC. */
   until: string
   /** Increases with every change of what buyers see. */
   revision: number
-  /** Of a `once` link: its last checkout, which has its payment. Null if nobody has wanted to pay yet. */
+  /** The last checkout of a `once` link, which has its payment. Null if no buyer has wanted to pay yet. */
   checkoutId: string | null
   createdAt: string
   /** Absent if none was given. */
@@ -39,7 +39,7 @@ export type InvoiceLine = {
   text: string
   /** Above zero, with at most 6 decimals. */
   quantity: string
-  /** For one, with at most 6 decimals. */
+  /** The price of one, with at most 6 decimals. */
   unitAmount: string
   /** In percent, from "0" to "100", with at most 3 decimals. */
   taxRate: string
@@ -84,12 +84,12 @@ export type CreateLink = {
   priceCurrency: string
   /** Until when it can be paid: ISO 8601, at most 400 days from now. */
   until: string
-  /** Values of the store's own, which each of its checkouts gets. The buyer never sees them. */
+  /** The store's own values, which are copied to each of the link's checkouts. The buyer never sees them. */
   metadata?: Record<string, string>
   invoice?: CreateInvoice
 }
 
-/** What to change. Of an invoice only `until`, `metadata` and `status`. */
+/** What to change. For an invoice: only `until`, `metadata` and `status`. */
 export type UpdateLink = {
   title?: string
   description?: string | null

@@ -25,9 +25,8 @@ export type RefundQuery = PageQuery & {
 
 export type CreateRefundOptions = RequestOptions & {
   /**
-   * Identifies this refund, for example by your own number of the return. Calling again with the same key returns the
-   * same refund. By default every call generates its own key, which covers the SDK's retries but not a second call of
-   * yours.
+   * Identifies this refund, for example by your return number. Calling again with the same key returns the same refund.
+   * By default every call generates its own key, which covers the SDK's retries but not a second call of yours.
    */
   readonly idempotencyKey?: string
 }
@@ -40,13 +39,13 @@ export type WaitOptions = RequestOptions & {
 }
 
 export type SignRefundOptions = WaitOptions & {
-  /** Where it is recorded what each refund was signed with. Default: this process's memory. */
+  /** Where the SDK records what was signed for each refund. Default: this process's memory. */
   readonly kept?: KeptRefunds
 }
 
 /**
- * A record of what refunds were signed with. If it is on disk, a second run of a program signs nothing else for the same
- * refund: a server that asks for that wants to be paid twice.
+ * A record of what was signed for each refund. If it is on disk, a second run of a program signs nothing else for the
+ * same refund. A server that asks for something else wants to be paid twice.
  */
 export type KeptRefunds = {
   /** What is recorded for the refund. */
@@ -56,9 +55,9 @@ export type KeptRefunds = {
 }
 
 const waitMsDefault = 120_000
-/** Statuses from which only a reorganisation of the chain leads on. */
+/** Statuses that only a reorganisation of the chain can change. */
 const ended: readonly RefundStatus[] = ['COMPLETED', 'DECLARED', 'FAILED', 'CANCELED']
-/** A store that signs more refunds in one process remembers the last ones. */
+/** If one process signs more refunds than this, only the last ones are remembered. */
 const rememberedMax = 10_000
 
 /** Money that goes back from the store's wallet. */
@@ -89,8 +88,8 @@ export function openRefunds({ send, get: read, change }: Calls) {
 
   return {
     /**
-     * Asks for a refund of a payment: all that is left of it, unless `amount` says less. Nothing moves before the wallet
-     * that was paid has signed: see `sign`.
+     * Requests a refund of a payment: all that is left of it, unless `amount` says less. No money moves before the
+     * wallet that was paid has signed: see `sign`.
      */
     create: (
       paymentId: string,
@@ -107,7 +106,10 @@ export function openRefunds({ send, get: read, change }: Calls) {
       }),
     get,
     list: (query?: RefundQuery): List<Refund> => openList(send, path`/refunds`, query),
-    /** What the wallet has to sign. `sign` does this, compares it with what you want, and presents the signature. */
+    /**
+     * Returns what the wallet has to sign. `sign` does this, compares it with what you want, and presents the
+     * signature.
+     */
     prepare,
     /** Presents the signature of what `prepare` returned. Repeating it changes nothing. */
     present,
@@ -146,7 +148,7 @@ export function openRefunds({ send, get: read, change }: Calls) {
     },
     /** Reads the refund until it has an outcome. Returns it as it is after `waitMs`, by default two minutes. */
     wait: waitForEnd,
-    /** Names the transaction of a refund that the store sent by itself, or what else proves it to the store. */
+    /** Names the transaction of a refund that the store sent by itself, or a reference to other evidence. */
     name: (refundId: string, body: NameTransaction): Promise<Refund> =>
       change(path`/refunds/${refundId}/transaction`, body),
     /**
@@ -181,8 +183,8 @@ async function signPrepared(
 }
 
 /**
- * Nothing on Solana keeps two transactions of one refund from paying twice. So the first that is signed in time is the
- * only one: a request for another is refused, and the refund is created again instead.
+ * On Solana, two transactions for one refund would pay twice. So only the first that is signed in time counts. A
+ * request to sign another is refused, and the caller creates the refund again instead.
  */
 async function signTransaction(
   refundId: string,
@@ -206,7 +208,7 @@ async function signTransaction(
   return btoa(String.fromCharCode(...signed))
 }
 
-/** Remembers in this process, by refund, the nonce or the transaction that was signed: it is one for good. */
+/** Remembers in this process the nonce or the transaction that was signed for each refund. It never changes. */
 function openMemory(): KeptRefunds {
   const signed = new Map<string, string>()
   return {

@@ -60,13 +60,13 @@ export type Flaw =
   | 'malformed'
   /** The key is not one of the paid URL's host, or that host can't be asked safely. */
   | 'wrong_host'
-  /** The host publishes no such key: it is foreign, or it was withdrawn. */
+  /** The host publishes no such key: the key is foreign, or was withdrawn. */
   | 'unknown_key'
   /** The signature is not that key's, or the content was changed. */
   | 'bad_signature'
   /** The offer is over, or the receipt comes from the future. */
   | 'wrong_time'
-  /** About something else than expected. Whether it is genuine was not checked. */
+  /** It differs from what the caller expects. Its signature was not checked. */
   | 'mismatch'
 
 export type VerifyOptions = {
@@ -136,7 +136,7 @@ async function verify<Content extends { readonly resourceUrl: string }>(
     if (!isSame(String(found), wanted))
       return flaw('mismatch', `It is about another ${name}: ${String(found)}, not ${wanted}.`)
   }
-  // Otherwise a receipt could have this machine's own services called.
+  // Otherwise a receipt could make us call services on this machine.
   if (options.did === undefined && expect.resourceUrl === undefined && !isHttps(content.resourceUrl))
     return flaw(
       'wrong_host',
@@ -233,7 +233,7 @@ async function fetchDid(resourceUrl: string, send: typeof fetch): Promise<unknow
   const url = didUrlOf(resourceUrl)
   const answer = await send(url, {
     headers: { accept: 'application/did+json, application/json' },
-    // Keys are those of this host, not of one that it points to.
+    // The keys must come from this host, not from one that it redirects to.
     redirect: 'error',
     signal: AbortSignal.timeout(didTimeoutMs),
   }).catch((cause: unknown) => {

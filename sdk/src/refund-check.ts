@@ -18,7 +18,7 @@ export type RefundTerms = {
   readonly network?: string
 }
 
-/** The server asked to sign something else than the caller wants. Nothing was signed. */
+/** The server asked to sign something other than the caller wants. Nothing was signed. */
 export class RefundMismatch extends FarthingError {
   /** Which field differs: `message.to`, for example. */
   readonly field: string
@@ -120,7 +120,7 @@ export function checkTypedData(
   }
 }
 
-/** Wallets differ in whether they want the domain's own type; nothing else may be there. */
+/** Some wallets want the domain's own type and some do not. No other type is allowed. */
 function checkTypes(types: unknown): void {
   const { EIP712Domain = domainType, ...rest } = (types ?? {}) as Record<string, unknown>
   need('types.EIP712Domain', JSON.stringify(domainType), JSON.stringify(EIP712Domain))

@@ -50,7 +50,7 @@ export type AddressRequestStatus = 'OPEN' | 'NAMED' | 'CONFIRMED' | 'EXPIRED'
 export type AddressRequest = {
   status: AddressRequestStatus
   expiresAt: string
-  /** What the buyer named, and the code that only the buyer's browser shows besides. */
+  /** The address that the buyer named, and the code. Only the buyer's browser shows the code too. */
   address?: string
   code?: string
 }
@@ -60,7 +60,7 @@ export type CreateRefund = {
   amount?: string
   /** Default: the payer. Only a member of the store can choose another. */
   recipient?: string
-  /** What the buyer reads about it, in plain text of up to 500 bytes. */
+  /** The reason that the buyer reads, in plain text of up to 500 bytes. */
   reason?: string
   /** Default `signed`. */
   way?: RefundWay
@@ -87,13 +87,16 @@ export type PreparedRefund =
   | { refund: Refund; transaction: string; expiresAt: string }
 
 /**
- * One of both. `signature`: hex, also of what a contract wallet accepts by ERC-1271 or wraps by ERC-6492. `transaction`: the signed
- * transaction in base64, on Solana.
+ * Exactly one of the two. `signature`: in hex; a contract wallet's may be one that it accepts by ERC-1271, or be
+ * wrapped by ERC-6492. `transaction`: the signed transaction in base64, on Solana.
  */
 export type PresentRefund = { signature?: string; transaction?: string }
 
-/** One of both: the transaction of a refund that the store sent itself, or a reference to what no chain shows here. */
+/**
+ * Exactly one of the two: the transaction of a refund that the store sent itself, or a reference to evidence that is on
+ * no chain.
+ */
 export type NameTransaction = { transaction?: string; reference?: string }
 
-/** Where the buyer names the address that they want the money at. It is shown once: only a hash of it is stored. */
+/** The link at which the buyer names an address for the money. It is shown once: only a hash of it is stored. */
 export type AddressRequestLink = { url: string; expiresAt: string }

@@ -139,8 +139,8 @@ export function path(strings: TemplateStringsArray, ...parts: readonly string[])
 }
 
 /**
- * A 429, or a twin with the same idempotency key that is still running, passes by itself and is always retried. Other
- * failures are retried only if the request is idempotent.
+ * A 429 is always retried, and so is a conflict with a request that has the same idempotency key and is still running:
+ * both pass by themselves. Other failures are retried only if the request is idempotent.
  */
 function mayRepeat({ isRepeatable }: Call, { status, code, retryAfterSeconds }: FarthingError): boolean {
   if ((retryAfterSeconds ?? 0) > retryAfterSecondsMax) return false

@@ -25,8 +25,8 @@ export type WebhookErrorCode =
   | 'malformed_body'
 
 /**
- * The delivery is not authentic, or was not passed on as it arrived. Do not process it; answer with 400. `missing_secret`,
- * `malformed_secret` and `parsed_body` are mistakes of the receiver, which no delivery gets past.
+ * The delivery is not authentic, or was not passed on as it arrived. Do not process it; answer with 400.
+ * `missing_secret`, `malformed_secret` and `parsed_body` are mistakes in the receiver, with which every delivery fails.
  */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError'
@@ -130,7 +130,7 @@ function parseSignatures(header: string): Uint8Array<ArrayBuffer>[] {
   return candidates
 }
 
-/** Without types, or with `process.env.…!`, what is passed may be missing or anything else. */
+/** Without types, or with `process.env.…!`, a secret may be missing or of any type. */
 function listSecrets(given: string | readonly string[]): string[] {
   const secrets: unknown[] = [given].flat()
   if (
@@ -163,7 +163,7 @@ function readHeader(headers: WebhookHeaders, name: string): string {
   return value
 }
 
-/** Also those of another implementation or realm, as frameworks and test runners have them. */
+/** Accepts headers of another implementation or realm, which frameworks and test runners use. */
 function isHeaders(headers: WebhookHeaders): headers is Headers {
   return typeof headers?.get === 'function'
 }
@@ -187,7 +187,7 @@ function parseEvent(body: Uint8Array): Event {
 function toBytes(body: WebhookBody): Uint8Array {
   if (typeof body === 'string') return new TextEncoder().encode(body)
   if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
-  // `instanceof` does not know those of another realm, as test runners have them.
+  // `instanceof` fails for a buffer of another realm, which test runners use.
   if (Object.prototype.toString.call(body) === '[object ArrayBuffer]') return new Uint8Array(body)
   throw new WebhookError(
     'parsed_body',

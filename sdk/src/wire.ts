@@ -22,7 +22,7 @@ export type Checkout = {
   checkoutUrl: string
   createdAt: string
   successRedirectUrl: string | null
-  /** Where a buyer who does not pay can go back to. Absent if none was given. */
+  /** Where a buyer can go back to without paying. Absent if none was given. */
   cancelUrl?: string
 }
 
@@ -62,11 +62,13 @@ export type Payment = CheckoutPayment & {
   dismissedAt: string | null
   /** Checkouts on whose pages someone entered its transaction. Transactions are public, so this proves nothing. */
   hints: PaymentHint[]
-  /** What the store has noted about it. Absent if nothing. */
+  /** The store's note about it. Absent if there is none. */
   note?: PaymentNote
-  /** What completed refunds have returned of it. Only when it is read by its id, and absent if it has had no refunds. */
+  /**
+   * The amount that completed refunds have returned. Present only if the payment is read by its id and has had refunds.
+   */
   refundedAmount?: string
-  /** What can still be refunded: refunds that are on their way have taken theirs. Like `refundedAmount`. */
+  /** The amount that can still be refunded, less refunds in progress. Present when `refundedAmount` is. */
   refundable?: string
 }
 
@@ -76,7 +78,7 @@ export type PaymentNote = { text: string; actor: Actor; notedAt: string }
 /** Null or no text removes the note. */
 export type NotePayment = { note: string | null }
 
-/** Why a payment is dismissed. Without `note`, a note that is there stays. */
+/** Why a payment is dismissed. Without `note`, an existing note stays. */
 export type DismissPayment = { note?: string }
 
 /** Which checkout to accept a payment for. Omit `checkoutId` if the payment already names its checkout. */
@@ -98,7 +100,7 @@ export type StoreCheckout = Checkout & {
   description?: string
   metadata?: Record<string, string>
   rate?: Rate
-  /** What was returned of its payments, in the asset's smallest unit: only what completed. Absent if there are no refunds. */
+  /** The amount that completed refunds have returned, in the asset's smallest unit. Absent if there are no refunds. */
   refundedAmount?: string
   /** Oldest first. Absent if there are none. */
   refunds?: Refund[]
@@ -126,7 +128,7 @@ export type StoreMode = 'live' | 'test'
 /** A payment of `minAmount` USDC or more completes its checkout only once it has reached this finality. */
 export type FinalityRule = { minAmount: string; finality: Finality }
 
-/** What settlements for the store have cost today (UTC) on one network. Beyond `perDay` its payments get 503. */
+/** The cost of the store's settlements today (UTC) on one network. Beyond `perDay` its payments get 503. */
 export type GasQuota = {
   /** CAIP-2 identifier. */
   network: string
@@ -150,18 +152,21 @@ export type Store = {
   supportUrl: string | null
   finalityPolicy: FinalityRule[]
   /**
-   * What it takes to change the wallet that new checkouts are paid to: a key, or an owner who confirms what a key asked
-   * for. Owners change it in the console.
+   * Who can change the wallet that new checkouts are paid to: a key alone, or an owner who confirms a key's request.
+   * Owners set this in the console.
    */
   walletChanges: WalletChanges
-  /** What each manager may refund within 24 hours, in whole tokens; 0: only owners refund. Owners set it in the console. */
+  /**
+   * The most that each manager may refund within 24 hours, in whole tokens; 0: only owners refund. Owners set it in the
+   * console.
+   */
   managerRefundLimit: string
   /** The IANA name of the time zone in which the store's days begin and end. */
   timeZone: string
   /** ISO 4217: the currency in which takings are summed up. */
   reportCurrency: string
   standing: StoreStanding
-  /** What the operator told the store's owners when they suspended it; null unless it is suspended. */
+  /** The operator's message to the store's owners about its suspension; null unless it is suspended. */
   suspendedReason: string | null
   createdAt: string
   /** One per network with a limit; absent if there is none. */
@@ -204,23 +209,30 @@ export type Wallet = {
   unpayableReason: string | null
   /** Whether new checkouts use this wallet. */
   current: boolean
-  /** Whether a change of this wallet waits for an owner of the store: to be used, or, if it is current, to be retired. */
+  /**
+   * Whether an owner of the store still has to confirm a change: to use this wallet, or to retire it if it is current.
+   */
   confirmationRequired: boolean
-  /** Whether the wallet is used only once its holder has proven it: it is new to a cell that shares a directory with others. */
+  /**
+   * Whether the holder has to prove the wallet before it is used, because it is new to a cell that shares a directory.
+   */
   proofRequired: boolean
   /** When the wallet's holder proved by a signature that it belongs to this store; null if not proven. */
   provenAt: string | null
-  /** Whether the wallet is also paid by other means than this deployment, as the store says. */
+  /** Whether, as the store says, the wallet also receives money outside this deployment. */
   sharedElsewhere: boolean
   createdAt: string
 }
 
 export type UpdateWallet = { sharedElsewhere: boolean }
 
-/** What the wallet has to sign: `message` with `personal_sign` (EVM) or `signMessage` (Solana). */
+/** The message that the wallet has to sign, with `personal_sign` (EVM) or `signMessage` (Solana). */
 export type WalletChallenge = { walletId: string; message: string; expiresAt: string }
 
-/** Hex (EVM), also of what a contract wallet accepts by ERC-1271 or wraps by ERC-6492, or base58 (Solana). */
+/**
+ * In hex (EVM) or base58 (Solana). A contract wallet's may be one that it accepts by ERC-1271, or be wrapped by
+ * ERC-6492.
+ */
 export type ProveWallet = { signature: string }
 
 export type EventType =
@@ -355,7 +367,7 @@ type EventOf<Type extends EventType, Data> = {
   checkoutId: string | null
   /** Increases with every change of that checkout. */
   checkoutVersion: number | null
-  /** Who caused it; null for what payers, the chain or time caused. */
+  /** Who caused it; null if a payer, the chain or time did. */
   actor: Actor | null
   /** The object that changed, as it was right after the change. */
   data: Data
@@ -581,7 +593,7 @@ export type ProblemCode =
 export type Settlement = {
   success: boolean
   errorReason?: string
-  /** What to do about it, for developers, where the reason alone does not say. */
+  /** Advice for developers, where the reason alone is not enough. */
   errorMessage?: string
   /** Empty while there is no transaction. */
   transaction: string

@@ -10,7 +10,7 @@ const body = JSON.stringify(event, null, 1)
 const headers = await signWebhook({ id: event.id, timestamp: new Date(), body, secrets: secret })
 const delivery = { body, headers, secrets: secret }
 
-/** As it is called from JavaScript, where no type keeps anybody from it. */
+/** Calls it as JavaScript can, without type checks. */
 const verify = (change: Readonly<Record<string, unknown>>) => verifyWebhook({ ...delivery, ...change })
 
 async function assertTrap(

@@ -30,7 +30,7 @@ export const checkoutCommands: readonly Command[] = [
     summary: 'Create a checkout for an order, in USD by default',
     options: {
       redirect: { type: 'string', value: 'url', about: 'where the buyer goes after paying' },
-      cancel: { type: 'string', value: 'url', about: 'where a buyer who does not pay can go back to' },
+      cancel: { type: 'string', value: 'url', about: 'where a buyer can go back to without paying' },
       expires: { type: 'string', value: 'seconds', about: 'lifetime, 300 to 604800' },
       description: { type: 'string', value: 'text', about: 'what is paid for; the buyer sees it' },
       metadata: {

@@ -32,7 +32,7 @@ export const keyCommands: readonly Command[] = [
       const addresses = listOf(call, 'address')
       const made = await clientOf(call.settings).keys.create({
         ...(label !== undefined && { label }),
-        // The server says which there are.
+        // The server rejects unknown ones and lists those that exist.
         ...(preset !== undefined && { preset: preset as KeyPreset }),
         ...(scopes && { scopes: scopes as Scope[] }),
         ...(addresses && { addresses }),
@@ -112,7 +112,7 @@ function showSecret(terminal: Terminal, made: ApiKeySecret): void {
   ])
 }
 
-/** `checkouts:write payments:read`: who may change something may read it. */
+/** `checkouts:write payments:read`: the right to write includes the right to read. */
 function describeScopes({ scopes }: Pick<ApiKey, 'scopes'>): string {
   return scopes
     .filter(

@@ -111,7 +111,7 @@ export const linkCommands: readonly Command[] = [
       },
     },
     fields: { ...fields, priceAmount: '--amount', title: '--title' },
-    notes: ['Of an invoice, only --days, --until and --metadata can change.'],
+    notes: ['For an invoice, only --days, --until and --metadata can change.'],
     run: update,
   },
   {

@@ -29,7 +29,7 @@ export const payCommand: Command = {
     'Exit codes: 0 paid, 1 refused, 3 outcome not known yet.',
     '',
     'The signature is kept until the outcome is known or it has expired: run the same',
-    'command again and it submits the same one. Never are two of them usable at once.',
+    'command again and it submits the same one. Only one can be used at a time.',
   ],
   async run(call) {
     const { terminal, settings, values, positionals } = call

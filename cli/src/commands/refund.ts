@@ -34,7 +34,7 @@ const signing = {
 const signingNotes = [
   'The wallet that was paid signs, by --key-file or FARTHING_PRIVATE_KEY.',
   'Nothing is signed unless the server asks for this amount to this recipient.',
-  'What a refund was signed with is kept: no second run signs anything else for it.',
+  'What was signed for a refund is kept: a second run signs the same or nothing.',
   'Exit codes: 0 done, 1 refused or failed, 3 on its way: see farthing refunds.',
 ]
 const listFields = { paymentId: '--payment', checkoutId: '--checkout', status: '--status' } as const
@@ -81,10 +81,10 @@ export const refundCommands: readonly Command[] = [
       reference: {
         type: 'string',
         value: 'text',
-        about: 'instead of a transaction: what only you can check',
+        about: 'instead of a transaction: evidence that only you can check',
       },
     },
-    notes: ['A transaction proves the refund. A reference is recorded as your word for it.'],
+    notes: ['A transaction proves the refund. A reference is recorded as your statement.'],
     async run(call) {
       const [refundId = '', transaction] = call.positionals
       const reference = textOf(call, 'reference')
@@ -117,7 +117,7 @@ export const refundCommands: readonly Command[] = [
         value: 'amount',
         about: 'in the token, such as 2.50; default all that is left',
       },
-      reason: { type: 'string', value: 'text', about: 'what the buyer reads about it' },
+      reason: { type: 'string', value: 'text', about: 'why; the buyer reads it' },
       way: { type: 'string', value: 'way', about: 'signed (default), or self-sent: you send it yourself' },
       key: { type: 'string', value: 'text', about: 'repeating it with the same key refunds once' },
       ...signing,
@@ -213,8 +213,8 @@ async function readKey(file: string): Promise<string> {
 }
 
 /**
- * Before anything is created, so that a script that forgot an option leaves nothing behind. Without a person who looks at
- * them, amount and recipient must be the caller's own: an attacker may control the server by now.
+ * Runs before anything is created, so that a script that forgot an option leaves nothing behind. Without a person to
+ * check them, amount and recipient must come from the caller, because an attacker may control the server.
  */
 function refuseUnasked(call: Call): void {
   if (!call.values.yes && !call.terminal.isInteractive)
@@ -222,7 +222,7 @@ function refuseUnasked(call: Call): void {
   const lacking = ['amount', 'to'].filter((name) => textOf(call, name) === undefined)
   if (call.values.yes && lacking.length > 0)
     throw new UsageError(
-      `--yes signs without asking, so say yourself how much and to whom: pass ${lacking.map((name) => `--${name}`).join(' and ')}.`,
+      `--yes signs without asking, so name the amount and the recipient: pass ${lacking.map((name) => `--${name}`).join(' and ')}.`,
     )
 }
 
@@ -307,7 +307,7 @@ function headline({ id, status, way, recipient, failure }: Refund): string {
     case 'COMPLETED':
       return good('Refunded')
     case 'DECLARED':
-      return good('Recorded as you say. Nothing on the chain proves it.')
+      return good('Recorded as your statement. Nothing on the chain proves it.')
     case 'FAILED':
       return bad(
         wrap(`The refund failed: ${failure ?? 'its signature can no longer be used'}. No money moved.`),
@@ -320,7 +320,7 @@ function headline({ id, status, way, recipient, failure }: Refund): string {
         return `${waiting} The sender may be an exchange, so it needs an address: farthing refund request-address ${id} makes a link for the buyer.`
       return `${waiting} It waits for the wallet’s signature: farthing refund sign ${id}, or in the console.`
     default:
-      return `${waiting} On its way. Run farthing refunds to see what became of it.`
+      return `${waiting} On its way. Run farthing refunds to see the outcome.`
   }
 }
 
@@ -347,7 +347,7 @@ function amountOf(refund: Refund, networks: readonly Network[]): string {
     : `${refund.amount} units of ${refund.asset}`
 }
 
-/** The token by this package's own table: what a server says about it proves nothing. */
+/** Looks the token up in this package's own table, because a server's word about it proves nothing. */
 function knownAssetOf({ network, asset }: Amount): Asset {
   const known = knownAssets.find(
     (each) => each.network === network && each.address.toLowerCase() === asset.toLowerCase(),

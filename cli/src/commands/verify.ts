@@ -84,7 +84,8 @@ function parse(text: string): unknown {
 
 /**
  * The paid URL that the statement must name. An id alone proves nothing, because anyone can sign for a URL of their own
- * host that ends with it: an id stands for a URL at FARTHING_URL's origin. There a checkout has two, and either will do.
+ * host that ends with it: an id stands for a URL at FARTHING_URL's origin. A checkout has two URLs there, and either is
+ * accepted.
  */
 function expectedUrl(call: Call, signed: Signed): string | undefined {
   const checkout = textOf(call, 'checkout')
@@ -156,7 +157,7 @@ function amountOf({ network, asset, amount }: ReceiptContent | OfferContent): st
 }
 
 function timeOf(seconds: number | undefined): string {
-  // The verifier has checked that it is an integer, not that a calendar can hold it.
+  // The verifier has checked that it is an integer, but not that it is a valid date.
   return seconds === undefined || Math.abs(seconds) > 8.64e12
     ? 'not stated'
     : new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z')

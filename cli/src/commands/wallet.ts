@@ -18,7 +18,9 @@ export const walletCommands: readonly Command[] = [
         custodialType: values.custodial ? 'CUSTODIAL' : 'NON_CUSTODIAL',
       })
       terminal.show(wallet, () => [
-        good(wallet.confirmationRequired ? 'Wallet asked for' : 'Wallet registered'),
+        good(
+          wallet.confirmationRequired ? 'Wallet requested; an owner has to confirm it' : 'Wallet registered',
+        ),
         '',
         ...terminal.facts([
           ['wallet', wallet.id],
@@ -36,7 +38,7 @@ export const walletCommands: readonly Command[] = [
   {
     name: 'wallet challenge',
     arguments: '<wallet>',
-    summary: 'Print what a wallet signs to prove that it is yours',
+    summary: 'Print the message that proves a wallet is yours',
     options: {},
     notes: [
       'Sign the message with the wallet, exactly as printed, within one hour.',

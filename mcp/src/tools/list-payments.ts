@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { answer } from '../answer.ts'
 import type { Settings } from '../settings.ts'
 
-/** A model reads all of it. */
+/** A model reads the whole answer, so it must be short. */
 const paymentsMax = 50
 
 /** The store's side, for users who have the store's key in the environment. */

@@ -16,8 +16,8 @@ import { checkoutArgument } from './read-checkout.ts'
 const timeoutMs = 40_000
 
 /**
- * Pays within the limits of the environment. The only argument is the checkout: there is nothing that a model could set
- * too high. The amount is counted before it is signed.
+ * Pays within the limits of the environment. The only argument is the checkout, so a model can set nothing too high.
+ * The amount is counted before it is signed.
  */
 export function addPayCheckout(server: McpServer, settings: Settings, wallet: Wallet, now: () => Date): void {
   const { urls, stateFolder } = settings
@@ -80,7 +80,7 @@ async function refuseDay(
   )
 }
 
-/** The result without the signed payment, which is worth money to any reader. */
+/** The result without the signed payment, which anyone who reads it could use. */
 function tell(result: PayResult): CallToolResult {
   switch (result.outcome) {
     case 'paid': {

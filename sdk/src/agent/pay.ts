@@ -15,7 +15,7 @@ import { type CallOptions, submit, type Verdict } from './submit.ts'
  * 3. Sign once. A nonce or memo binds the signature to this checkout, and the signature is stored before it is sent.
  * 4. Submit it until its outcome is known. A lost answer, a restart or a second call submits the same signature again
  *    and never creates another one. That holds after a refusal too, until the signature has expired: the server
- *    that refused it has it, and could still use it.
+ *    that refused it still has it and could use it.
  *
  * There are three outcomes, never two: paid, refused, and not known yet.
  */
@@ -51,11 +51,11 @@ export type PayResult =
       readonly outcome: 'refused'
       readonly code: string
       readonly detail: string
-      /** The payment that arrived without completing the checkout: contact the store. Null if the server says of none. */
+      /** The payment that arrived without completing the checkout: contact the store. Null if the server reports none. */
       readonly charged: Payment | null
       /**
-       * Until when the signature that was submitted can move money, whatever the server says; null if none was. Until
-       * then, do not pay in another way: calling `pay` again submits the same one.
+       * Until this time the submitted signature can move money, whatever the server says; null if none was submitted.
+       * Do not pay in another way before it: calling `pay` again submits the same signature.
        */
       readonly signedUntil: string | null
     }
@@ -164,8 +164,8 @@ async function payOnce(
 }
 
 /**
- * A transaction on Solana can be included for about half a minute. One for which approval and signature took most of that
- * is prepared anew, with the same terms, once.
+ * A transaction on Solana can be included for about half a minute. If approval and signing took most of that time, it is
+ * prepared again, once, with the same terms.
  */
 const freshMs = 25_000
 

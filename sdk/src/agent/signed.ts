@@ -2,7 +2,7 @@ import { type Offer, quotedCheckoutIn } from './offer.ts'
 
 /**
  * A signed payment as it is kept: the header, and on Solana the time until which it can move money. An authorization on
- * EVM networks says that itself.
+ * EVM networks contains that time.
  */
 
 /** The chain's clock may be behind this machine's. */
@@ -14,7 +14,7 @@ export function withLife(header: string, offer: Offer): string {
   return offer.transaction === null ? header : `${header}.${Date.now() + transactionMs}`
 }
 
-/** `usableUntil` in milliseconds; 0 if the payment is none that this package has signed. */
+/** `usableUntil` in milliseconds; 0 if this package did not sign the payment. */
 export function readSigned(payment: string): { readonly header: string; readonly usableUntil: number } {
   const [header = '', until] = payment.split('.')
   if (until !== undefined) return { header, usableUntil: Number.parseInt(until, 10) || 0 }
@@ -40,7 +40,7 @@ function readHeader(header: string): Header | null {
   try {
     return JSON.parse(atob(header)) as Header | null
   } catch {
-    // Something else was kept: nothing is known of it.
+    // Something else was kept, and nothing is known about it.
     return null
   }
 }

@@ -115,7 +115,7 @@ function generateKnownAssets(): string {
   )
   return `// Generated from server/src/networks.ts by npm run generate. Do not edit.
 
-/** A token that is worth one US dollar, as the payer knows it: what a server says about itself proves nothing. */
+/** A token that is worth one US dollar. Payers use this table, because a server's word about itself proves nothing. */
 export type Asset = {
   readonly symbol: string
   /** CAIP-2. */

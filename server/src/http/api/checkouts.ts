@@ -85,7 +85,7 @@ export const CreateCheckout = shape<Wire.CreateCheckout>()({
     ),
   ),
   cancelUrl: Type.Optional(
-    webUrl('Where a buyer who does not pay can go back to. The same rules as for successRedirectUrl.'),
+    webUrl('Where a buyer can go back to without paying. The same rules as for successRedirectUrl.'),
   ),
   expiresInSeconds: Type.Optional(
     Type.Integer({

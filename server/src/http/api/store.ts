@@ -56,7 +56,7 @@ const GasQuota = shape<Wire.GasQuota>()(
   },
   {
     description:
-      'What settlements for the store have cost today, failed ones included. Once spent reaches perDay, payments to the store get 503 settlement_unavailable until resetsAt.',
+      'The cost of the store’s settlements today, failed ones included. Once spent reaches perDay, payments to the store get 503 settlement_unavailable until resetsAt.',
   },
 )
 
