@@ -7,20 +7,19 @@
  *   --seed N          repeats the same faults and buyers in the same order; their timing depends on the machine
  *   --plan A,B        only these kinds of fault; `failover`, `upgrade`, `restore` and `liar` run only if named here
  *   --providers N     for the plans `liar` and `solana`, which run alone: 2, 3 or 4 (default: by the seed)
- *   --episodes N      for the plan `liar`: ends after about so many lies instead of after a time; for the plan `solana`:
- *                     after so many faults; for the plan `cell`, which runs alone too: how often a cell is killed
- *                     (default 20)
+ *   --episodes N      for the plan `liar`: ends after about N lies instead of after a time; for the plan `solana`: after
+ *                     N faults; for the plan `cell`, which runs alone too: how many kills (default 20)
  *   --points REGEXP   for the plan `points`: only crash points whose names match
  *   --after FOLDER    first arm the crash points that the runs stored there reached least often
  *   --together        all kinds of fault all the time; by default they take turns
  *   --buyers N        default 50; with `--plan cell` 10 in each cell, or 5 if it is short; with `--plan solana` 12
  *   --out FOLDER      where the result and the plot are stored
  *
- * The last line is JSON. The exit code is 1 if an invariant is broken, or if too little happened to prove anything.
+ * The last line is JSON. The exit code is 1 if an invariant is broken, or if the run did too little to prove anything.
  *
- * Words used here: a plan is a kind of fault; the stand is the deployment under test with its database, chain, nodes and
- * buyers; the fleet is its processes, each of them a member; an injector repeats one plan's faults; the tally counts
- * what was done.
+ * Words used here: a plan is a kind of fault; the stand is the deployment under test with its database, chain, nodes
+ * and buyers; the fleet is its processes, each of them a member; an injector repeats one plan's faults; the tally
+ * counts what the harness did.
  */
 import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
@@ -69,7 +68,7 @@ const seed = Number.parseInt(values.seed ?? `${Date.now() % 1_000_000}`, 10)
 const chosen: readonly Plan[] = values.plan ? (values.plan.split(',') as Plan[]) : plans
 /** A run with fewer completed payments per second than this proves little. */
 const paymentsPerSecondMin = 0.5
-/** The same for refunds, of which there are fewer: each waits until its payment is finalized. */
+/** The same for refunds. There are fewer, because each waits until its payment is finalized. */
 const refundsPerSecondMin = 0.02
 
 /** Long enough for payments to get through between two faults of a kind. */
@@ -86,7 +85,7 @@ const providers = ['a', 'b', 'c', 'd'].slice(
 const slowdownMax = 3
 /** With fewer payments than this, a 99th percentile says nothing. */
 const samplesMin = 100
-/** How long after a lie of one of two providers payments must get through again. */
+/** The longest time until payments must get through again after one of two providers has lied. */
 const recoveryMsMax = 30_000
 
 /** The names under which each plan's faults are counted. */
@@ -222,8 +221,8 @@ async function report(result: Result): Promise<never> {
 }
 
 /**
- * Injects faults until the time is up. Plans take turns, occasionally two at once, unless --together is set: most of them
- * at the same time leave nothing running to disturb. Returns the payments and faults of each second.
+ * Injects faults until the time is up. Plans take turns, occasionally two at once, unless --together is set, because
+ * most plans at once would leave nothing running to disturb. Returns the payments and faults of each second.
  */
 async function injectFaults(on: Stand, draw: Random, tally: Tally): Promise<Second[]> {
   const timeline: Second[] = []
@@ -284,7 +283,7 @@ function drawFault(possible: readonly Fault[], draw: Random): Fault {
   return possible[0] as Fault
 }
 
-/** What lies did to honest payers. */
+/** How the lies affected honest payers. */
 function countsOfLies(on: Stand): Record<string, number> {
   const { lied, quiet } = compareTimes(on)
   const recoveries = on.episodes.flatMap(({ recoveredMs }) => recoveredMs ?? []).toSorted((a, b) => a - b)
@@ -314,7 +313,7 @@ function shortcomingsOfLies(counts: Readonly<Record<string, number>>): string[] 
     ...(of('honest payers refused') > 0 ? [`${of('honest payers refused')} honest payers were refused`] : []),
     ...(providers.length > 2 && isMeasured && slowdown > slowdownMax
       ? [
-          `of more than two providers one lies, and the p99 of payments is ${slowdown.toFixed(1)} times as high`,
+          `while one of more than two providers lies, the p99 of payments is ${slowdown.toFixed(1)} times as high`,
         ]
       : []),
     ...(longest > recoveryMsMax ? [`after a lie no payment got through for ${longest} ms`] : []),

@@ -2,7 +2,7 @@
  * Plants known bugs in a copy of the repository, one at a time, and runs the test or fault run that must catch each:
  * `npm run chaos:planted`.
  *
- *   --some N     N of them, different ones for every commit, for CI
+ *   --some N     only N bugs, different ones for every commit, for CI
  *   --only A,B   only these
  *   --sound      plant nothing: the same tests must pass without the bugs
  *

@@ -32,8 +32,8 @@ export function checkAcknowledged(history: History): Violation[] {
 }
 
 /**
- * I9. From the first signature of our bytes that carry a payment until it is proven that the payment will never pay, a
- * 402 would charge the payer twice. So would a 402 while a reorganised payment may return.
+ * I9. A 402 could charge the payer twice from the time when we first sign bytes that carry a payment until it is proven
+ * that the payment will never pay. So could a 402 while a reorganised payment may return.
  */
 export function checkInvitations({ books, chain, answers }: History): Violation[] {
   const wrong: string[] = []
@@ -54,7 +54,7 @@ export function checkInvitations({ books, chain, answers }: History): Violation[
       if (
         firstSignedAt !== null &&
         firstSignedAt < askedAt &&
-        // Whatever was considered proven: a payment that paid in the end could pay.
+        // A payment that paid in the end could always pay, whatever was considered proven.
         (resolvedAt === null || answeredAt < resolvedAt || moved.has(`${payer} ${nonce} ${payTo} ${amount}`))
       )
         wrong.push(`${checkoutId} was answered 402 while ${payer} ${nonce} could pay`)
@@ -62,7 +62,7 @@ export function checkInvitations({ books, chain, answers }: History): Violation[
   return wrong.map((what) => ({ invariant: 'I9', what }))
 }
 
-/** The time in which an exact credit was off the chain: until it was in another block, or proven gone. */
+/** The time while an exact credit was off the chain: until another block included it, or it was proven gone. */
 function absenceOf(
   { checkoutId, paymentId, disposition, orphanedAt, reversedAt }: Credit,
   all: readonly Credit[],

@@ -1,6 +1,6 @@
 import type { Books, History, Violation } from './history.ts'
 
-/** What can only be in one cell's books, each with a name that is the same in every cell. */
+/** Kinds of rows that may be in only one cell's books. Each row gets a name that is the same in every cell. */
 const owned: Readonly<Record<string, (books: Books) => readonly string[]>> = {
   wallet: ({ wallets }) => wallets,
   settler: ({ settlers }) => settlers.map(({ address }) => address),
@@ -11,8 +11,8 @@ const owned: Readonly<Record<string, (books: Books) => readonly string[]>> = {
 }
 
 /**
- * I16: cells share a chain and nothing else, so what one has in its books the others do not: together with I5 in each
- * cell, money that reached a wallet counts once over all of them.
+ * I16: cells share only a chain, so no row of one cell's books is in another's. Together with I5 in each cell, this
+ * means that money which reached a wallet counts once over all cells.
  */
 export function checkCells({ books, neighbours = [] }: History): Violation[] {
   return neighbours.flatMap((neighbour) =>

@@ -399,7 +399,7 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I18',
-    'a checkout that is paid by a transfer that was on the chain before anybody presented it',
+    'a checkout that is paid by a transfer that was on the chain before it was presented',
     (history) => ({
       ...history,
       presented: where(history.presented, ({ nonce }) => nonce === '0x02', { sentAt: new Date(1_013_000) }),
@@ -434,7 +434,7 @@ function renamed(history: History, from: string, to: string): History {
   }
 }
 
-/** The payment 0x01 is claimed so long after the second of its block, and belongs to no checkout. */
+/** The payment 0x01 is claimed `ms` after the second of its block, and belongs to no checkout. */
 function unmatchedAfter(ms: number): Change {
   return (history) => {
     const transfer = history.chain.transfers.find(({ nonce }) => nonce === '0x01')

@@ -121,8 +121,8 @@ function findBadDeliveries({ books, received }: History): string[] {
 }
 
 /**
- * At an ordered endpoint, no event arrives before the one ahead of it was taken. Only what concerns orders and money has
- * to wait; a store hears of a new key or wallet at once. After a restore, the log goes on from an earlier place.
+ * At an ordered endpoint, no event arrives before the previous one was accepted. Only events about orders and money
+ * wait; an event about a new key or wallet arrives at once. After a restore, the log continues from an earlier place.
  */
 function findOvertaking({ books, received, restores = [] }: History): string[] {
   if (restores.length > 0) return []
@@ -183,7 +183,7 @@ export function checkReplay(history: History): Violation[] {
   return [...wrong, ...findUntrue(history)].map((what) => ({ invariant: 'I13', what }))
 }
 
-/** What an event says of a payment or a refund is so. */
+/** An event's payment or refund matches the books. */
 function findUntrue({ books }: History): string[] {
   const byTransaction = Map.groupBy(
     books.credits,

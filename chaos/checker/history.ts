@@ -10,13 +10,13 @@ export type History = {
   readonly presented: readonly Presented[]
   readonly received: readonly Received[]
   readonly sightings: readonly Sighting[]
-  /** The work that was still left at the time limit after the last fault, in words. */
+  /** The work that was still left at the time limit after the last fault, in sentences. */
   readonly undone: readonly string[]
   /** Every restore of the database to an earlier point, in order. */
   readonly restores?: readonly Restore[]
   /** The books of the other cells on the same chain. */
   readonly neighbours?: readonly Books[]
-  /** How far two processes' clocks may have been apart, if they were not the same. Most times are PostgreSQL's. */
+  /** How far two processes' clocks may have differed. Most times are PostgreSQL's. */
   readonly clocksDifferMs?: number
 }
 
@@ -49,7 +49,7 @@ export const invariants = {
   I6: 'a settler uses each nonce once, and its signed bytes are committed before any node sees them',
   I7: 'statuses change only as documented, and a payment declared dead can never pay',
   I8: 'a success answer stays true, unless a reorganisation undoes the payment and the store is notified',
-  I9: 'nobody is asked to sign while an earlier signature may pay, or a reorganised payment may return',
+  I9: 'no payer is asked to sign while an earlier signature may pay, or a reorganised payment may return',
   I10: 'every change has one event, in order, without gaps, delivered word for word',
   I11: 'the same idempotency key and body get the same answer and create one checkout or refund',
   I12: 'no store sees another store’s checkout by its id',
@@ -57,8 +57,8 @@ export const invariants = {
   I14: 'no work is left two minutes after the last fault, or seven after a restore',
   I15: 'no refund is paid twice, above its payment, without its transfer, to another recipient, or for a payment that is gone; no payment is accepted once it went back',
   I16: 'no wallet, settler, checkout, authorization or transfer is in the books of two cells',
-  I17: 'a checkout asks for what its store asked for, at a wallet of that store',
-  I18: 'a checkout is paid by what was presented for it, or by what names it, and by no older transfer',
+  I17: 'a checkout has its store’s price, and pays a wallet of that store',
+  I18: 'a checkout is paid by a payment that was presented for it or names it, and by no older transfer',
 } as const
 
 export type Invariant = keyof typeof invariants
@@ -75,7 +75,7 @@ export type Books = {
   readonly wallets: readonly string[]
   /** Which stores have registered which of the wallets, now or before. */
   readonly owners: readonly { readonly storeId: string; readonly wallet: string }[]
-  /** What mined transactions cost, as far as that was read. */
+  /** The cost of mined transactions, as far as it was read. */
   readonly costs: readonly { readonly settler: string; readonly nonce: number; readonly wei: bigint }[]
   /** In the order in which they were written. */
   readonly events: readonly Event[]
@@ -247,7 +247,10 @@ export type Scan = {
   readonly headTime: number
   readonly safe: number
   readonly finalized: number
-  /** When the chain first was as long as this, in milliseconds; a reorganisation never makes it shorter. Empty if nobody looked. */
+  /**
+   * When the chain first had each length, in milliseconds; a reorganisation never makes it shorter. Empty if it was not
+   * recorded.
+   */
   readonly reachedAt: ReadonlyMap<number, number>
   readonly transfers: readonly Transfer[]
   /** `payer nonce` of canceled authorizations. */

@@ -15,7 +15,8 @@ export function checkSoundness({ books, chain }: History): Violation[] {
     if (!credit) wrong.push(`${id} is COMPLETED without an exact credit`)
     else if (
       credit.acceptedAt === null &&
-      // Only a signature says that it pays this checkout: a plain transfer must be of an amount that only this one has.
+      // Only a signature names the checkout that it pays. A plain transfer must have an amount that only this checkout
+      // has.
       !(credit.nonce === null ? reserved : [...options, ...reserved]).some((terms) => fits(terms, credit))
     )
       wrong.push(`${id} is COMPLETED by ${credit.paymentId}, which does not match its terms`)
@@ -38,7 +39,7 @@ export function checkSoundness({ books, chain }: History): Violation[] {
   return [...wrong, ...findFinalTooEarly(books, chain)].map((what) => ({ invariant: 'I1', what }))
 }
 
-/** A block is safe or final once so many others are on top of it: as many as at the end of the run. */
+/** A block is safe or final once as many blocks are on top of it as at the end of the run. */
 function findFinalTooEarly(books: Books, chain: Scan): string[] {
   return books.credits.flatMap(({ paymentId, blockNumber, safeAt, finalizedAt }) => {
     const isEarly = (at: Date | null, depth: number) => {
@@ -152,7 +153,8 @@ export function checkConservation({ books, chain }: History): Violation[] {
         `settler ${address} spent ${funds.startWei - funds.endWei} wei, but its fees add up to ${spent}`,
       )
   }
-  // A cost is noted once: that of the block in which the transaction was when somebody looked, replaced or not.
+  // A cost is recorded once, from the block that held the transaction when it was read, even if that block is replaced
+  // later.
   const fees = Map.groupBy([...chain.replaced, ...chain.mined], ({ from, nonce }) => `${from} ${nonce}`)
   for (const { settler, nonce, wei } of books.costs) {
     const paid = (fees.get(`${settler} ${nonce}`) ?? []).map(({ feeWei }) => feeWei)

@@ -1,6 +1,6 @@
 import type { History, Violation } from './history.ts'
 
-/** I6. A nonce carries one call. Signed again, it carries the same call, or no call in order to free the nonce. */
+/** I6. A nonce carries one call. If it is signed again, it carries the same call, or no call, which frees the nonce. */
 export function checkNonces({ books, chain, sightings }: History): Violation[] {
   const wrong: string[] = []
   const broadcasts = new Map(books.broadcasts.map((broadcast) => [broadcast.hash, broadcast]))

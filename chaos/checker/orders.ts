@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Authorization, History, Transfer, Violation } from './history.ts'
 
-/** Every token here has as many, and one of its units is worth one dollar. */
+/** The decimals of every token here. One token is worth one dollar. */
 const decimals = 6
 /** The first bytes of a nonce that names its checkout: "fthg". */
 const mark = '0x66746867'
@@ -9,14 +9,14 @@ const mark = '0x66746867'
 const blockSecondMs = 1_000
 
 /**
- * Whether a claimed signature was on the chain before it was claimed, and does not name its checkout: then anybody may
- * have copied it, so its money belongs to no checkout until the store decides.
+ * Whether a claimed signature was on the chain before it was claimed and does not name its checkout. Anyone may have
+ * copied such a signature, so its money belongs to no checkout until the store decides.
  */
 export function isOlderThanClaim({ nonce, claimedAt }: Authorization, { blockTime }: Transfer): boolean {
   return !nonce.startsWith(mark) && blockTime * 1_000 + blockSecondMs <= claimedAt.getTime()
 }
 
-/** I17: the store's own words in its request, against what the buyer is asked for. */
+/** I17: compares the store's request with the amount and wallet that the buyer sees. */
 export function checkTerms({ books, answers }: History): Violation[] {
   const wrong: string[] = []
   const owned = new Set(books.owners.map(({ storeId, wallet }) => `${storeId} ${wallet.toLowerCase()}`))
@@ -38,8 +38,8 @@ export function checkTerms({ books, answers }: History): Violation[] {
 }
 
 /**
- * I18. Anybody can copy a signature from the chain. One that does not name its checkout pays for a checkout only if it was
- * presented for it before it was in a block.
+ * I18. Anyone can copy a signature from the chain. A signature that does not name its checkout pays only the checkout
+ * for which it was presented before it was in a block.
  */
 export function checkOrigins({ books, chain, presented }: History): Violation[] {
   const wrong: string[] = []
@@ -48,7 +48,7 @@ export function checkOrigins({ books, chain, presented }: History): Violation[] 
     const key = `${checkoutId} ${payer} ${nonce}`
     first.set(key, Math.min(first.get(key) ?? Infinity, sentAt.getTime()))
   }
-  // What a store has accepted for a checkout belongs to it by the store's word.
+  // A payment that a store accepted for a checkout belongs to it because the store says so.
   const accepted = new Set(
     books.credits.flatMap(({ checkoutId, payer, nonce, acceptedAt }) =>
       acceptedAt === null ? [] : [`${checkoutId} ${payer} ${nonce}`],
@@ -57,7 +57,7 @@ export function checkOrigins({ books, chain, presented }: History): Violation[] 
   for (const { checkoutId, payer, nonce } of books.authorizations) {
     const key = `${checkoutId} ${payer} ${nonce}`
     if (checkoutId !== null && !first.has(key) && !accepted.has(key))
-      wrong.push(`${checkoutId} has a claim of ${payer} ${nonce}, which nobody presented for it`)
+      wrong.push(`${checkoutId} has a claim of ${payer} ${nonce}, which was never presented for it`)
   }
   const landed = new Map(chain.transfers.map((transfer) => [`${transfer.from} ${transfer.nonce}`, transfer]))
   for (const { checkoutId, paymentId, payer, nonce, isOrphaned, disposition, acceptedAt } of books.credits) {

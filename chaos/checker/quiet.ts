@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { ask } from './read-chain.ts'
 
-/** I14. Waits until no work is left, for at most `withinMs`. Returns the remaining work in words. */
+/** I14. Waits until no work is left, for at most `withinMs`. Returns the remaining work as sentences. */
 export async function untilQuiet(
   db: Client,
   url: string,
@@ -19,8 +19,8 @@ export async function untilQuiet(
 }
 
 /**
- * Waits, on a chain that has stopped, until all that its last blocks made safe or final is written, and every event has
- * its sequence number and has been delivered; for at most `withinMs`.
+ * On a stopped chain, waits for at most `withinMs`: until everything that the last blocks made safe or final is
+ * written, and every event has its sequence number and is delivered.
  */
 export async function untilDelivered(
   db: Client,
@@ -53,7 +53,7 @@ async function findUndone(db: Client, url: string, network: string, head: number
      where a.network = $1 and a.state in ('claimed', 'sent') and not exists (select 1 from credits k
        where k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
          and k.orphaned_at is null)
-     -- If nobody could be asked for its sender, a plain transfer that was taken back may return for half an hour.
+     -- If no node knew its sender, a plain transfer that was taken back may return for half an hour.
      union all select 'checkouts are PROCESSING', count(*) from checkouts c where status = 'PROCESSING'
        and not exists (select 1 from credits k where k.checkout_id = c.id and k.network = $1 and k.nonce is null
          and k.sender is null and k.orphaned_at is not null and k.reversed_at is null)

@@ -34,7 +34,7 @@ test('a ledger has its payments with their messages, what failed, what settlers 
     ledger.mine()
   }
   await pay(2n, 'ch_1')
-  // More than is left: it lands, costs the fee and moves nothing.
+  // It sends more than is left, so it lands, costs the fee and moves nothing.
   await pay(2n, 'ch_2')
   await pay(1n, 'ch_3')
   await ledger.fork(1)

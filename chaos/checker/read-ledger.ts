@@ -25,10 +25,10 @@ type TokenAccounts = {
  *
  *   addresses   in lower case, as the checks expect them
  *   place       of a transfer: its slot and its transaction, which has one transfer here
- *   nonce       SHA-256 of the message, if somebody else than the payer paid the fee: such a message is a payment
+ *   nonce       SHA-256 of the message, if an account other than the payer paid the fee: such a message is a payment
  *   canceled    payments that landed and failed: they can never land again
- *   headTime    the finalized height, in which the life of a payment is counted
- *   mined       what settlers paid for, numbered as it landed: accounts have no nonces
+ *   headTime    the finalized height, which measures the life of a payment
+ *   mined       the transactions that settlers paid for, in the order in which they landed: accounts have no nonces
  */
 export async function scanLedger(
   url: string,
@@ -99,9 +99,9 @@ export async function scanLedger(
     headTime: finalizedHeight,
     safe: await slotAt('confirmed'),
     finalized: await slotAt('finalized'),
-    // Slots are skipped where the ledger forked, so none tells how deep another is.
+    // Forks skip slots, so slot numbers do not tell how deep a block is.
     reachedAt: new Map(),
-    // What a transaction costs does not depend on its slot.
+    // A transaction's cost does not depend on its slot.
     replaced: [],
     transfers,
     canceled: new Set(
@@ -136,7 +136,7 @@ export async function scanLedger(
 
 /**
  * Books of a Solana network in the form that the checks expect: addresses in lower case, and a settler's signed bytes
- * numbered as they landed, and after those the rest: they may land in any order.
+ * numbered. Those that landed come first, in that order; the others may land in any order.
  */
 export function fitBooks(books: Books, { mined }: Scan): Books {
   const places = new Map(mined.map(({ hash, nonce }) => [hash, nonce]))

@@ -32,7 +32,7 @@ const answer =
     ),
   })
 
-/** Each entry breaks a sound history in one place, and says what the checker must find. */
+/** Each entry breaks a sound history in one place, and has the violation that the checker must find. */
 const broken: readonly [RegExp, string, Change][] = [
   [/went back of/, 'more went back than was paid', transfers((row) => [{ ...row, value: row.value * 5n }])],
   [
@@ -44,7 +44,7 @@ const broken: readonly [RegExp, string, Change][] = [
   [/belongs to no refund/, 'a refund that has ended and paid', refund({ status: 'FAILED' })],
   [/paid 2 times/, 'one nonce that paid twice', transfers((row) => [row, row])],
   [/went to 0xthief/, 'a transfer to another recipient', transfers((row) => [{ ...row, to: '0xthief' }])],
-  [/of a key goes to/, 'a key’s refund to somebody who did not pay', refund({ recipient: '0xthief' })],
+  [/of a key goes to/, 'a key’s refund to an address that did not pay', refund({ recipient: '0xthief' })],
   [/is SENT, but/, 'a refund that was paid and is not COMPLETED', refund({ status: 'SENT' })],
   [/which does not pay it/, 'COMPLETED without a transfer', transfers(() => [])],
   [
@@ -74,7 +74,7 @@ const broken: readonly [RegExp, string, Change][] = [
   ],
   [
     /went from reorged to reorged/,
-    'events in an order that cannot be',
+    'events in an impossible order',
     inBooks(({ events }) => ({
       events: events.map((event) =>
         event.type === 'refund.completed' ? { ...event, type: 'refund.reorged' } : event,

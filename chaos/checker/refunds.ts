@@ -8,8 +8,8 @@ const slots = 5
 const ended = ['FAILED', 'CANCELED']
 
 /**
- * I15. The first part asks the chain alone: what went back of each payment, by the nonces that belong to it. The others
- * compare what is recorded with the chain and with what the store was told.
+ * I15. The first part uses the chain alone: it adds up the money that went back for each payment, by the payment's
+ * nonces. The other parts compare the records with the chain and with the answers that the store got.
  */
 export function checkRefunds(history: History): Violation[] {
   return [
@@ -24,7 +24,7 @@ export function checkRefunds(history: History): Violation[] {
   ].map((what) => ({ invariant: 'I15', what }))
 }
 
-/** None above its payment, whatever our tables say, restored or not. */
+/** No payment is refunded above its amount, whatever our tables say, restored or not. */
 function findOverpaid({ books, chain }: History): string[] {
   const moved = refundsOn({ books, chain })
   const payments = new Map(books.credits.map((credit) => [`${credit.payTo} ${identityOf(credit)}`, credit]))
@@ -41,7 +41,7 @@ function findOverpaid({ books, chain }: History): string[] {
   })
 }
 
-/** No transfer of a refund's nonce without its refund, twice for one refund, or with other terms. */
+/** Every transfer with a refund's nonce belongs to a refund, has its terms, and is the only one of it. */
 function findUnowned({ books, chain }: History): string[] {
   const wrong: string[] = []
   for (const [key, transfers] of refundsOn({ books, chain })) {
@@ -59,7 +59,7 @@ function findUnowned({ books, chain }: History): string[] {
   return wrong
 }
 
-/** None without its transfer, and no transfer for two of them. */
+/** Every COMPLETED refund has its own transfer. */
 function findUnpaid({ books, chain }: History): string[] {
   const moved = refundsOn({ books, chain })
   const sent = Map.groupBy(chain.transfers, hashOf)
@@ -89,7 +89,7 @@ function findUnpaid({ books, chain }: History): string[] {
   return wrong
 }
 
-/** Each total is the sum of the refunds that count, and of no other amount than its payment's. */
+/** Each total is the sum of the refunds that count, and its amount is its payment's. */
 function findWrongTotals({ books }: History): string[] {
   const counted = Map.groupBy(
     books.refunds.filter(({ status }) => ![...ended, 'LOST'].includes(status)),
@@ -112,7 +112,10 @@ function findWrongTotals({ books }: History): string[] {
   return wrong
 }
 
-/** None to another recipient: a key's refund goes to whoever signed the payment, and as the store was told. */
+/**
+ * No refund goes to another recipient: a key's refund goes to the payer, and every refund matches the answer to the
+ * store.
+ */
 function findChanged({ books, answers }: History): string[] {
   const wrong: string[] = []
   const refunds = new Map(books.refunds.map((refund) => [refund.id, refund]))
@@ -145,13 +148,13 @@ function findChanged({ books, answers }: History): string[] {
   return wrong
 }
 
-/** None is signed for a payment that is not on the chain at that time. */
+/** No refund is signed while its payment is off the chain. */
 function findBaseless({ books, clocksDifferMs = 0 }: History): string[] {
   const versions = Map.groupBy(books.credits, ({ paymentId }) => paymentId)
   return books.refunds.flatMap(({ id, paymentId, status, signedAt, createdAt }) => {
     if (!['SENT', 'COMPLETED'].includes(status)) return []
     const at = (signedAt ?? createdAt).getTime()
-    // PostgreSQL writes when a refund was signed, but the process when it was created.
+    // PostgreSQL's clock says when a refund was signed, but the process's clock says when it was created.
     const slackMs = signedAt === null ? clocksDifferMs : 0
     const isThere = versions
       .get(paymentId)
@@ -164,7 +167,7 @@ function findBaseless({ books, clocksDifferMs = 0 }: History): string[] {
   })
 }
 
-/** Money that is on its way back pays for nothing any more. The order is that of the store's log, not of clocks. */
+/** Money that is being refunded pays for nothing any more. The store's log gives the order, not the clocks. */
 function findAcceptedAgain({ books }: History): string[] {
   const counted = new Set(books.refunds.flatMap(({ id, status }) => (ended.includes(status) ? [] : [id])))
   const returned = new Map<string, string>()
@@ -179,7 +182,7 @@ function findAcceptedAgain({ books }: History): string[] {
 }
 
 const follows: Readonly<Record<string, readonly string[]>> = {
-  // One that a restore had forgotten is found completed.
+  // A refund that a restore had lost is found completed.
   '': ['requested', 'completed'],
   requested: ['claimed', 'completed', 'failed', 'canceled'],
   claimed: ['claimed', 'completed', 'failed', 'canceled'],
@@ -198,7 +201,7 @@ const statusesAfter: Readonly<Record<string, readonly string[]>> = {
   canceled: ['CANCELED'],
 }
 
-/** A store that follows the events alone knows which refunds moved money. */
+/** The events alone tell a store which refunds moved money. */
 function findWrongEvents({ books }: History): string[] {
   const wrong: string[] = []
   const told = Map.groupBy(
@@ -239,7 +242,7 @@ export function noncesOf(network: string, credit: Credit): string[] {
   })
 }
 
-/** What the chain knows a payment by, in whichever block it is. */
+/** The payment's identity on the chain, which does not depend on its block. */
 export function identityOf(credit: Credit): string {
   const { payer, nonce, transactionHash, payTo, amount, position } = credit
   return nonce === null ? `${transactionHash} ${payer} ${payTo} ${amount} ${position}` : `${payer} ${nonce}`

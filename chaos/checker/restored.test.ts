@@ -8,8 +8,8 @@ const lostAt = new Date(1_016_000)
 const lostId = `ch_${'lost'.padEnd(24, '0')}`
 
 /**
- * The sound history, restored to before its last payment. The backup lacks the claim of `again` that paid, its bytes and
- * its last events; and a checkout was created and paid that the final books do not have.
+ * The sound history, restored to before its last payment. The backup lacks the claim of `again` that paid, its bytes
+ * and its last events. The final books also lack a checkout that was created and paid.
  */
 function restoredHistory(): History {
   const history = soundHistory()
@@ -112,7 +112,7 @@ const inRestore =
     restores: (history.restores ?? []).map((restore) => ({ ...restore, ...change(restore) })),
   })
 
-/** As if the lost payments had not been looked for on the chain. */
+/** As if the server had not searched the chain for the lost payments. */
 const forget: Change = inBooks(({ checkouts, credits, events }) => ({
   checkouts: checkouts.map((row) => (row.id === ids.again ? { ...row, status: 'OPEN', version: 3 } : row)),
   credits: credits.filter(({ nonce }) => nonce !== '0x04'),

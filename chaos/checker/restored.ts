@@ -16,10 +16,10 @@ import type {
  *   checkouts   removed with every answer about them
  *   events      removed with their webhooks; for events that the backup has, only the sequence they got after it
  *   bytes       that a settler committed and sent: added back to the books, because they have used their nonces
- *   claims      that our own bytes paid: added back as they were, so that their money must be credited to their
- *               checkouts if the books have these, and a 402 after their signing is a violation
+ *   claims      that our own bytes paid: added back as they were. Their money must be credited to their checkouts if the
+ *               books have these, and a 402 after their signing is a violation
  *   refusals    a claim that was proven dead after the backup counts as resolved from that first proof on
- *   refunds     that were paid: added back as LOST, so that their transfers still belong to them; the chain alone tells
+ *   refunds     that were paid: added back as LOST, so that their transfers still belong to them. The chain alone shows
  *               whether more went back than was paid
  *   a 200       removed for a payment that its payer submitted to the chain: no marker names its checkout, so the
  *               payment is unmatched
@@ -71,7 +71,7 @@ export function leaveOutLost(history: History): History {
   }
 }
 
-/** I10: a reader of a lost log is told so, and where to continue. */
+/** I10: a reader of a lost log gets an error, and the cursor to continue from. */
 export function checkCursors({ restores = [] }: History): Violation[] {
   return restores
     .flatMap(({ cursors }) => cursors)
@@ -163,7 +163,7 @@ function putBackClaims(
   }))
 }
 
-/** A refund that was handed out to be signed after the backup, and that the restored books do not know as such. */
+/** A refund that was prepared for signing after the backup, which the restored books do not know. */
 function putBackRefunds({ books, chain }: History, restores: readonly Restore[]): Refund[] {
   const owned = new Set(books.refunds.flatMap((refund) => (isOver(refund) ? [] : [slotOf(refund)])))
   const moved = new Set(chain.transfers.map(({ from, nonce }) => `${from} ${nonce}`))

@@ -144,7 +144,7 @@ export function soundHistory(): History {
       settlers: [{ address: settler, nextNonce: 5 }],
       wallets: Object.values(payTo),
       owners: Object.entries(payTo).map(([storeId, wallet]) => ({ storeId, wallet })),
-      // The third was looked at in a block that was replaced later.
+      // The third was read in a block that was replaced later.
       costs: [5n, 5n, 6n, 5n].map((wei, nonce) => ({ settler, nonce, wei })),
       events: numbered,
       deliveries,

@@ -18,7 +18,7 @@ export type ChaosDatabase = {
   readonly cluster: Patroni | null
   isDown(): boolean
   killAndStart(): Promise<void>
-  /** Leaves no free byte for this long. PostgreSQL may exit over it, and is then started again. */
+  /** Leaves no free byte on the disk for this long. If PostgreSQL exits, it is started again. */
   fillDisk(ms: number): Promise<void>
   /** Takes every free connection for this long. */
   crowd(ms: number): Promise<void>

@@ -19,8 +19,8 @@ export function patroniConfig(node: {
     etcd3: { hosts: node.etcd },
     bootstrap: {
       dcs: {
-        // As low as they work: Patroni 3.0 does not release its lock within a retry of one second, rounds all three to
-        // whole seconds, and requires ttl ≥ loop_wait + 2 × retry_timeout.
+        // The lowest values that work: Patroni 3.0 does not release its lock within a retry of one second, rounds all
+        // three to whole seconds, and requires ttl ≥ loop_wait + 2 × retry_timeout.
         ttl: 5,
         loop_wait: 1,
         retry_timeout: 2,
@@ -39,7 +39,7 @@ export function patroniConfig(node: {
             shared_buffers: '64MB',
             wal_level: 'replica',
             hot_standby: 'on',
-            // More than is written while a member is away, but no more, because pg_rewind copies all of it.
+            // Enough for what is written while a member is away, but no more, because pg_rewind copies all of it.
             wal_keep_size: '64MB',
             min_wal_size: '32MB',
             max_wal_size: '64MB',

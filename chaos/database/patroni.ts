@@ -22,7 +22,7 @@ import { haproxyConfig, patroniConfig } from './patroni-config.ts'
  * haproxy. Killed nodes are started again and rejoin by themselves; one that cannot is recreated from the leader.
  */
 const members = ['n1', 'n2', 'n3'] as const
-/** Several times what the slowest takeover needs on a busy machine: after this, none is coming. */
+/** Several times as long as the slowest takeover on a busy machine. After this, no takeover is coming. */
 const takeoverMs = 60_000
 const remakeMs = 60_000
 const wholeMs = 180_000
@@ -31,7 +31,7 @@ const lookMs = 100
 const secondMs = 500
 /** A member answers within milliseconds; a killed one never does. */
 const answerMs = 2_000
-/** The most that three PostgreSQL and three etcd keep, mostly write-ahead log. */
+/** The most disk space that three PostgreSQL and three etcd use, mostly for write-ahead log. */
 const diskMegabytes = 4_000
 
 type Node = {

@@ -14,7 +14,7 @@ type Loss = 'reply' | 'request' | null
 export async function openDatabaseProxy(target: { readonly port: number }) {
   const proxy = {
     port: await freePort(),
-    /** Decide what to lose of the next write. If there are several, the newest decides. */
+    /** Decide what to lose from the next write. If there are several, the newest decides. */
     choosers: new Set<() => Loss>(),
     lostReplies: 0,
     lostRequests: 0,
@@ -38,7 +38,7 @@ export async function openDatabaseProxy(target: { readonly port: number }) {
     upstream.once('close', () => client.destroy())
 
     const writing = new Map<string, boolean>()
-    /** The requests between two syncs, oldest first: whether each wrote, and what to lose of it. */
+    /** The requests between two syncs, oldest first: whether each wrote, and what to lose from it. */
     const asked: { isWrite: boolean; loss: Loss }[] = []
     let isWriteSoFar = false
     const fromClient = readMessages(true, (type, body) => {

@@ -25,7 +25,7 @@ export type Load = {
     refused: number
     signed: number
     unanswered: number
-    /** Payments with enough money behind them that were refused for something that was not so. */
+    /** Payments with enough money that were refused for a false reason. */
     wronged: number
     refundsAsked: number
     /** Plain transfers, signatures that were copied from the chain, and payments that stores have accepted. */
@@ -36,13 +36,13 @@ export type Load = {
     refunded: number
   }
   /**
-   * Payments from the first request to the success answer: those without any mischief, to the store that does not wait
-   * for `safe`.
+   * How long payments take from the first request to the success answer. Only payments without mischief count, to the
+   * store that does not wait for `safe`.
    */
   readonly paid: { readonly begunAt: number; readonly endedAt: number }[]
   /** Additional buyers that exist only to provoke a crash point. */
   readonly guests: Promise<unknown>[]
-  /** Guests that are prepared and not used yet: each pays, then spends the money elsewhere. */
+  /** Prepared guests that are not used yet. Each pays, then spends the money elsewhere. */
   readonly withdrawers: ReturnType<typeof prepareToWithdraw>[]
   /** No checkout can expire before the shortest lifetime has passed since then. */
   readonly begunAt: number
@@ -64,9 +64,9 @@ export const shortLifeSeconds = 300
 const leftShare = 0.5
 /** Long enough for a payment to be checked and claimed. */
 const claimMs = 150
-/** Reasons for a refusal that are never true of a buyer here, who has money and signs correctly. */
+/** Reasons for a refusal that are always false here, because buyers have money and sign correctly. */
 const untrueReasons = /insufficient_balance|nonce_already_used|simulation_failed|signature$/
-/** What those cost that a payer has money for only once. */
+/** The price of checkouts for which a payer has money only once. */
 const poorPrice = '1.00'
 const poorUnits = 1_000_000n
 /** The share of signatures whose nonce names the checkout. */
@@ -81,10 +81,10 @@ type Asked = {
 }
 
 /**
- * A buyer that behaves as documented: it repeats requests that got no answer, or none about the payment, with the same
- * key or signature, at any of the processes. It signs again only after a 402. Some buyers misbehave: they send
- * everything twice at once, sign with a very short window, also submit their payment to the chain themselves, or try it
- * on another checkout. Some leave a checkout to expire, or pay two checkouts with money for one.
+ * A buyer that behaves as documented: it repeats requests that got no answer about the payment, with the same key or
+ * signature, at any of the processes. It signs again only after a 402. Some buyers misbehave: they send everything
+ * twice at once, sign with a very short window, also submit their payment to the chain themselves, or try it on another
+ * checkout. Some leave a checkout to expire, or pay two checkouts with money for one.
  */
 export async function buy(load: Load, name: string, key: Hex, random: Random): Promise<void> {
   const account = privateKeyToAccount(key)
@@ -219,8 +219,8 @@ async function tryElsewhere(load: Load, store: Store, order: string, header: str
 }
 
 /**
- * A payer with money for one checkout pays two at the same time. The second must be refused. The windows are short,
- * because a reorganisation can take the money back: then neither can pay, which is known only once the windows end.
+ * A payer with money for one checkout pays two at the same time. The second must be refused. The windows are short
+ * because a reorganisation can take the money back. Then neither can pay, and that is known only once the windows end.
  */
 async function spendTwice(load: Load, store: Store, order: string, random: Random): Promise<void> {
   const account = privateKeyToAccount(randomBytes32(random))
@@ -237,8 +237,8 @@ async function spendTwice(load: Load, store: Store, order: string, random: Rando
 }
 
 /**
- * Prepares a payer that spends its money elsewhere while its payment waits to be sent, so that a lane must refuse the
- * payment. It pays and spends when the returned function is called.
+ * Prepares a payer whose payment a lane must refuse. When the returned function is called, the payer pays, and spends
+ * the money elsewhere before the payment is sent.
  */
 export async function prepareToWithdraw(load: Load, store: Store, order: string, random: Random) {
   const account = privateKeyToAccount(randomBytes32(random))
@@ -368,7 +368,7 @@ export async function sign(
   return { authorized, signature, header: Buffer.from(JSON.stringify(payload)).toString('base64') }
 }
 
-/** A random client address, because many refused payments from one address slow down all others from it. */
+/** A random client address, because many refused payments slow down all payments from one address. */
 export function anyAddress(random: Random): string {
   return `203.${[0, 0, 0].map(() => random.between(0, 255)).join('.')}`
 }

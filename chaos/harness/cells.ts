@@ -16,9 +16,9 @@ import { openTally, type Tally } from './tally.ts'
 
 /** A restore keeps the books before and after it, so a long run is divided into rounds, each with cells of its own. */
 const episodesPerRound = 20
-/** How long after its restart a cell must have completed a payment: as long as I14 allows. */
+/** A restarted cell must complete a payment within this time, which is what I14 allows. */
 const aliveMs = 120_000
-/** How long after that it must serve everybody again: as long as I14 allows after a restore. */
+/** Then it must serve all requests again within this time, which is what I14 allows after a restore. */
 const healthyMs = 420_000
 /** A cell that completed a payment and failed no request for this long is healthy. */
 const calmMs = 3_000
@@ -26,9 +26,12 @@ const tags = ['00', '01']
 
 export type CellsOptions = {
   readonly episodes: number
-  /** In each cell. */
+  /** The number of buyers in each cell. */
   readonly buyers: number
-  /** The share of signatures that are valid for less than half a minute: what a restore leaves unsent waits for that. */
+  /**
+   * The share of signatures that are valid for less than half a minute. A payment that a restore leaves unsent waits
+   * until its signature expires.
+   */
   readonly briefShare: number
   readonly say: (line: string) => void
 }
@@ -42,9 +45,9 @@ export type CellsOutcome = {
 }
 
 /**
- * The plan `cell`. Two cells share a chain and nothing else. Again and again one of them, with its processes and its
- * PostgreSQL, is killed under load and brought back: by turns from its own write-ahead log, and from an earlier copy with
- * `reconcile`. Its neighbour must not notice: no request to it may fail meanwhile. Afterwards both are judged.
+ * The plan `cell`. Two cells share only a chain. The harness repeatedly kills one of them under load, with its
+ * processes and its PostgreSQL. It brings the cell back from its own write-ahead log, or every other time from an
+ * earlier copy with `reconcile`. No request to the other cell may fail meanwhile. Afterwards both cells are checked.
  */
 export async function strikeCells(random: Random, options: CellsOptions): Promise<CellsOutcome> {
   const folder = await mkdtemp(join(tmpdir(), 'farthing-chaos-'))
@@ -109,7 +112,7 @@ async function playRound(
       const own = random.fork(`episode ${i}`)
       const [struck, other] = own.isLucky(0.5) ? cells : cells.toReversed()
       if (!struck || !other) throw new Error('there are no two cells')
-      // It may have been struck before, and a restored one refuses payments for a while.
+      // The cell may have been killed before, and a restored cell refuses payments for a while.
       if (!(await untilHealthy(other)))
         shortcomings.push(`a cell was not healthy within ${healthyMs} ms after it came back`)
       shortcomings.push(...(await strike(struck, other, i % 2 === 0 ? killAndStart : restore, own, tally)))
@@ -158,7 +161,7 @@ function judgeTogether(histories: readonly History[]): Violation[] {
 
 type Strike = (stand: Stand, random: Random, tally: Tally) => Promise<void>
 
-/** Strikes one cell. Returns what its neighbour noticed of it, and whether the cell came back. */
+/** Kills one cell. Returns how its neighbour was affected, and whether the cell came back. */
 async function strike(
   struck: Stand,
   other: Stand,
@@ -183,7 +186,7 @@ async function strike(
   ]
 }
 
-/** All of a cell at once, as if its machine lost power; then everything starts again from what is on its disk. */
+/** Kills everything in a cell at once, as if its machine lost power. Then everything starts again from its disk. */
 async function killAndStart(stand: Stand, random: Random, tally: Tally): Promise<void> {
   const { fleet, database } = stand
   await wait(random.between(500, 2_000))

@@ -87,7 +87,7 @@ export async function openChain(folder: string, place: Place = places.LOCAL) {
     Number.parseInt(await call<string>('eth_getTransactionCount', hand, 'pending'), 16)
   /** How many transactions the hand had sent before a reorganisation took some of them back. */
   let sentMax = 0
-  /** What was in blocks that a reorganisation has replaced. */
+  /** The transactions in blocks that a reorganisation has replaced. */
   const replaced: Mined[] = []
   let isHalted = false
   let isMining = false
@@ -150,8 +150,8 @@ export async function openChain(folder: string, place: Place = places.LOCAL) {
         await call('anvil_reorg', depth, [])
       }),
     /**
-     * Uses the account nonces of transfers that a reorganisation took back. Until their sender does that, they may still
-     * return, so a payment by such a transfer would stay undecided for half an hour.
+     * Uses the account nonces of transfers that a reorganisation took back. Until then they may still return, so a
+     * payment by such a transfer would stay undecided for half an hour.
      */
     async replaceLost(): Promise<void> {
       const data = encodeFunctionData({ abi, functionName: 'mint', args: [hand as Hex, 1n] })

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Stand } from './stand.ts'
 
-/** What buyers, stores and nodes did. */
+/** Counts the actions of buyers, stores and nodes. */
 export function countsOf({ load, nodes, databaseProxy, receiver }: Stand): Record<string, number> {
   return {
     'checkouts created': load.counts.created,
@@ -39,10 +39,10 @@ function sumByFault(committed: ReadonlyMap<string, number>): Record<string, numb
   return sums
 }
 
-/** What must not happen in any run. */
+/** Counts that must be zero in every run. */
 export const unwanted = ['answered 500', 'assertions failed', 'ended by themselves', 'settlers stopped']
 
-/** Answers by status, and what the processes did wrong. */
+/** Answers by status, and the processes' failures. */
 export function complaintsOf({ load, fleet, folder }: Stand): Record<string, number> {
   const statuses = Map.groupBy(load.answers, ({ status }) => `answered ${status}`)
   const logs = fleet.members.map(({ name }) => readFileSync(join(folder, `${name}.log`), 'utf8')).join('\n')
@@ -50,7 +50,7 @@ export function complaintsOf({ load, fleet, folder }: Stand): Record<string, num
     ...Object.fromEntries([...statuses].map(([status, answers]) => [status, answers.length])),
     'ended by themselves': fleet.falls.length,
     'assertions failed': logs.match(/AssertionError/g)?.length ?? 0,
-    // Nobody else has the settlers' keys here.
+    // No other program has the settlers' keys here.
     'settlers stopped': logs.match(/that is not ours used a settler/g)?.length ?? 0,
   }
 }

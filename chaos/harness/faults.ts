@@ -27,7 +27,10 @@ export type Fault = {
 export const plans = ['kills', 'points', 'database', 'disk', 'node', 'chain', 'freeze', 'skew'] as const
 export type Plan = (typeof plans)[number] | 'failover' | 'upgrade' | 'restore' | 'liar'
 
-/** Reserves a member that no other fault uses and whose twin is running: without either, nothing is left to disturb. */
+/**
+ * Reserves a member that no other fault uses and whose twin is running. Without the twin, nothing would be left to
+ * disturb.
+ */
 function takeIdle({ fleet }: Stand, random: Random, command?: Member['command']): Member | null {
   const idle = fleet.members.filter(
     (member) =>
@@ -159,7 +162,7 @@ export const faults: readonly Fault[] = [
     plan: 'chain',
     weight: 0.3,
     async inject({ chain }, random, tally) {
-      // Sometimes longer than the window of payments with a short one.
+      // Sometimes longer than a short payment window.
       const ms = random.isLucky(0.1) ? random.between(15_000, 25_000) : random.between(1_000, 4_000)
       if (await chain.halt(ms)) tally.count('halt')
     },

@@ -53,7 +53,7 @@ export async function openProgram(folder: string): Promise<Program> {
   return { main: await packServer(here, join(folder, 'program'), cache), cache }
 }
 
-/** So many `serve` and as many `work` processes. */
+/** The number of `serve` processes, and also of `work` processes. */
 export async function openFleet(
   folder: string,
   { main, cache }: Program,
@@ -74,7 +74,7 @@ export async function openFleet(
       })
 
   const falls: string[] = []
-  /** How wrong the processes' clocks were, in seconds; the right time is among them. */
+  /** The errors of the processes' clocks, in seconds. One of them is zero. */
   const skews = [0]
   const start = (member: Member, options: { crashAt?: string; skewSeconds?: number; root?: string } = {}) => {
     const log = createWriteStream(join(folder, `${member.name}.log`), { flags: 'a' })
@@ -88,7 +88,7 @@ export async function openFleet(
         PATH: process.env.PATH ?? '',
         NODE_COMPILE_CACHE: cache,
         ...common,
-        // An older release knows no roles: in its deployment it had one for everything.
+        // An older release knows no roles: it uses one login for everything.
         ...(!options.root && { DATABASE_URL: urlAs(member.command, common.DATABASE_URL ?? '') }),
         ...(member.command === 'work' && { SETTLER_KEYS_FILE }),
         PORT: `${member.port}`,

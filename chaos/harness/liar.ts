@@ -18,7 +18,7 @@ type Ask = <Result>(method: string, ...params: readonly unknown[]) => Promise<Re
 
 type Call = { readonly method: string; readonly params: readonly unknown[] }
 
-/** Answers one call as a liar does, who has an honest node to ask. */
+/** Answers one call falsely. The liar can ask an honest node. */
 export type Lie = (call: Call, ask: Ask) => Promise<unknown>
 
 type Header = { readonly number: Hex; readonly hash: Hex; readonly parentHash: Hex } & Readonly<
@@ -39,7 +39,7 @@ type Reply = {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
-/** Answers the calls of a request as a liar does, and counts false answers; `forward` leads to an honest node. */
+/** Answers the calls of a request falsely, and counts the false answers; `forward` leads to an honest node. */
 export async function answerAs(
   lie: Lie,
   calls: readonly Numbered[],
@@ -61,7 +61,7 @@ export async function answerAs(
       }
     }),
   )
-  // Nobody lies about a transaction that is sent, and it must not be sent twice.
+  // A liar sends transactions honestly, because a transaction must not be sent twice.
   const truth = await forward(calls.filter(({ method }) => method !== 'eth_sendRawTransaction'))
   const falsehoods = replies.filter(({ id, ...told }) => {
     const honest = truth.find((reply) => reply.id === id)
@@ -123,7 +123,7 @@ const lagBlocks = 2
 /** A payment by authorization has AuthorizationUsed and Transfer. */
 const logsPerPayment = 2
 const aheadBlocks = 40
-/** What the dearest payment costs where these lies are told. */
+/** The price of the most expensive payment in runs with these lies. */
 const onePayment = 2_500_000n
 const authorizationUsed = keccak256(toHex('AuthorizationUsed(address,bytes32)'))
 const authorizationState: Hex = '0xe94a0102'
@@ -149,7 +149,7 @@ const headerFields = [
 ]
 const quantities = /^(difficulty|number|gasLimit|gasUsed|timestamp|baseFeePerGas|blobGasUsed|excessBlobGas)$/
 
-/** A header that hashes to its name. */
+/** A header with its true hash. */
 function seal(header: Header): Header {
   const fields = headerFields.flatMap((name): Hex[] => {
     const value = header[name] as Hex | undefined
@@ -206,8 +206,8 @@ function tellOtherHashes(): Lie {
 }
 
 /**
- * Payments that were never made: for every authorization that somebody asks about, or failing that for a new one of the
- * last payer, the logs that would prove it.
+ * Invents payments: returns the logs that would prove each authorization that is asked about, or else those of a new
+ * authorization of the last payer.
  */
 function forgeCredits(withBloom: boolean): Lie {
   const asked = new Map<Hex, Hex>()
@@ -275,7 +275,7 @@ function changeLogs(change: (logs: readonly Log[]) => readonly Log[]): Lie {
   }
 }
 
-/** Each log has the place of the next one, and the last that of the first: equal payments change places. */
+/** Each log gets the place of the next one, and the last gets the first's, so equal payments change places. */
 function swapPlaces(logs: readonly Log[]): readonly Log[] {
   return logs.map((log, i) => ({ ...log, logIndex: logs[(i + 1) % logs.length]?.logIndex ?? log.logIndex }))
 }
@@ -305,7 +305,7 @@ function changeReceipts(change: (receipt: Receipt) => Receipt): Lie {
   }
 }
 
-/** Honest, but always some blocks late: newer ones and what is in them do not exist, and state is as it was then. */
+/** Honest, but always some blocks late. Newer blocks and their contents do not exist, and state is as it was then. */
 function lagBehind(): Lie {
   return async (call, ask) => {
     const head = Math.max(0, (await numberAt(ask, 'latest')) - lagBlocks)
@@ -375,7 +375,7 @@ const aggregate3 = parseAbi([
   'function aggregate3(Call[] calls) returns (Result[])',
 ])
 
-/** Every address is a contract. Code sizes are read by code that is called without being deployed. */
+/** Every address is a contract. The server reads code sizes with code that it calls without deploying it. */
 function tellOfCode(): Lie {
   return async (call, ask) => {
     const answer = await tellTruth(call, ask)
@@ -417,7 +417,7 @@ function runAhead(): Lie {
       return []
     const numberIn = (block: unknown) => Number.parseInt(String(block), 16)
     const { fromBlock, toBlock } = (at ?? {}) as { fromBlock?: Hex; toBlock?: Hex }
-    // Nothing is in the invented blocks that a search asks about.
+    // The invented blocks contain nothing that a search asks for.
     if (method === 'eth_getLogs' && numberIn(toBlock) >= first)
       return numberIn(fromBlock) >= first ? [] : await ask(method, { ...(at as object), toBlock: 'latest' })
     if (method !== 'eth_blockNumber' && method !== 'eth_getBlockByNumber') return await tellTruth(call, ask)

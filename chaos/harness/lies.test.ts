@@ -26,7 +26,7 @@ test('a payment counts where it began, however long it took', () => {
   assert.deepEqual(quiet, { count: 1, p99Ms: 30_000 })
 })
 
-test('what begins right after the last lie, or shortly before the next, counts nowhere', () => {
+test('a payment that begins right after the last lie, or shortly before the next, does not count', () => {
   const { lied, quiet } = compare(
     [
       [41_000, 42_000],

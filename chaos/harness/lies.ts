@@ -10,7 +10,10 @@ export type Episode = {
   readonly kind: string
   readonly begunAt: number
   readonly endedAt: number
-  /** Time from the end of the lie to the success answer of a payment that was begun after it. Null if nobody looked. */
+  /**
+   * Time from the end of the lie to the success answer of a payment that was begun after it. Null if it was not
+   * measured.
+   */
   readonly recoveredMs: number | null
 }
 
@@ -20,16 +23,16 @@ export type Phase = { readonly isQuiet: boolean; readonly begunAt: number; reado
 const kinds = Object.keys(lies) as (keyof typeof lies)[]
 const episodesPerRound = 30
 /**
- * After each round nobody lies for this long, and processes are killed as often as before: with the payments that begin
- * in that time, those that begin during lies are compared. Those that begin right after a lie are left out, and those
- * that begin so late that the next lie may delay them.
+ * After each round no provider lies for this long, and processes are killed as often as before. Payments that begin in
+ * this time are compared with those that begin during lies. Payments that begin right after a lie are left out, and so
+ * are those that begin so late that the next lie may delay them.
  */
 const quietMs = { all: 26_000, first: 5_000, last: 13_000 }
 /** The share of lies, and of turns of a quiet time, in which a process is killed. */
 const killShare = 0.3
 /** The share of lies of one of two providers during which the other is silent. */
 const aloneShare = 0.25
-/** After this time nobody waits any longer for the first payment after a lie. */
+/** The longest wait for the first payment after a lie. */
 const recoveryMsMax = 60_000
 
 /**
@@ -47,7 +50,7 @@ export async function tellLies(
   const mayDisturb = () => (random.isLucky(killShare) ? disturb() : null)
   /** As long as a lie lasts. */
   const takeTurn = () => Promise.all([wait(random.between(600, 1_500)), mayDisturb()])
-  // Not before everything has started: what is measured is lies, not starts.
+  // Begins only after everything has started, so that starts do not count as effects of lies.
   await untilPaid(stand.load, 0)
   const lyingAt = Date.now()
   for (let told = 0; told < episodesPerRound && !isOver(); told++) {
@@ -56,7 +59,7 @@ export async function tellLies(
     const begunAt = Date.now()
     const liar = random.pick(nodes.providers)
     nodes.liars.set(liar, lies[kind]())
-    // Of more than two, others would still be enough, and payments are expected to get through.
+    // With more than two providers, the others would still be enough, and payments must get through.
     if (nodes.providers.length === 2 && random.isLucky(aloneShare))
       for (const other of nodes.providers) if (other !== liar) nodes.silent.add(other)
     await takeTurn()
@@ -64,7 +67,7 @@ export async function tellLies(
     if (nodes.silent.size > 0) tally.count('lies of the only provider that answered')
     nodes.silent.clear()
     const endedAt = Date.now()
-    if (nodes.falsehoods === falsehoods) tally.count('lies that nobody heard')
+    if (nodes.falsehoods === falsehoods) tally.count('lies that were never told')
     else {
       const recoveredMs = nodes.providers.length === 2 ? await untilPaid(stand.load, endedAt) : null
       episodes.push({ kind, begunAt, endedAt, recoveredMs })
@@ -81,7 +84,7 @@ export async function tellLies(
   stand.phases.push({ isQuiet: true, begunAt: quietAt, endedAt: Date.now() })
 }
 
-/** Waits for a payment that was begun since then. Returns how long after then it was completed. */
+/** Waits for a payment that began at `since` or later. Returns how long after `since` it was completed. */
 async function untilPaid(load: Load, since: number): Promise<number> {
   const giveUpAt = Date.now() + recoveryMsMax
   while (Date.now() < giveUpAt) {
@@ -92,7 +95,7 @@ async function untilPaid(load: Load, since: number): Promise<number> {
   return recoveryMsMax
 }
 
-/** The 99th percentile of how long payments took that began during lies, and of those that began without. */
+/** The 99th percentile of the durations of payments: of those that began during lies, and of the others. */
 export function compareTimes({
   load,
   phases,

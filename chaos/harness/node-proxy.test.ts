@@ -37,7 +37,7 @@ describe('a misbehaving node', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  /** What a client hears from a node with this fault: replies, a status, or nothing. */
+  /** What a client gets from a node with this fault: replies, a status, or nothing. */
   async function ask(fault: NodeFault, ...calls: (readonly [method: string, ...params: unknown[]])[]) {
     proxy.choosers.clear()
     proxy.choosers.add(() => fault)
@@ -144,7 +144,7 @@ describe('a misbehaving node', () => {
     assert.equal(replies[1]?.error?.message, 'unknown block')
   })
 
-  test('a provider that tells another history tells one that hangs together, and the others tell the truth', async () => {
+  test('a provider that tells another history tells a consistent one, and the others tell the truth', async () => {
     proxy.choosers.clear()
     const [head = assert.fail()] = await askNode<string>(chain.url, [['eth_blockNumber']])
     const number = Number.parseInt(head, 16)

@@ -80,7 +80,7 @@ export async function openNodeProxy(
     const hash = keccak256(bytes)
     if (seen.has(hash)) return
     seen.add(hash)
-    // Checked only once: bytes that were not committed at first may be by a second look.
+    // Checked only once, because bytes that were sent too early may be committed by a second check.
     const found = await observer.queryOnce('select 1 as one from broadcasts where hash = $1', [hash])
     proxy.sightings.push({ hash, isCommitted: found && found.length > 0 })
   }

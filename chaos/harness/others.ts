@@ -12,7 +12,7 @@ import {
 } from './buyers.ts'
 import type { Random } from './random.ts'
 
-/** Between two turns of each of them, so that they stay the smaller part of the load. */
+/** The pause between two turns of each, so that they stay the smaller part of the load. */
 const restMs = 1_500
 /** Long enough for a transfer to be in a block that most processes have read. */
 const landedMs = 1_200
@@ -51,8 +51,8 @@ export async function transferPlainly(load: Load, random: Random): Promise<void>
 }
 
 /**
- * A thief who copies a signature from the chain: somebody pays a store without us, by an authorization of any price, and
- * the thief presents it for an order of the same price.
+ * A thief who copies a signature from the chain. A payer pays a store without us, by an authorization of any amount,
+ * and the thief presents it for an order of the same price.
  */
 export async function copyFromChain(load: Load, random: Random): Promise<void> {
   for (let turn = 0; !load.isOver; turn++) {
@@ -74,8 +74,8 @@ export async function copyFromChain(load: Load, random: Random): Promise<void> {
 }
 
 /**
- * A store that decides about the money that fits no order: accepts it for a new order, twice at once or for two orders,
- * dismisses it, or does two things at the same time.
+ * A store that decides about money that matches no order. It accepts the money for a new order, twice at once, or for
+ * two orders; or it dismisses it, or does two of these at the same time.
  */
 export async function decide(load: Load, store: Store, random: Random): Promise<void> {
   for (let turn = 0; !load.isOver; turn++) {

@@ -11,7 +11,7 @@ import type { Random } from './random.ts'
 import type { Stand } from './stand.ts'
 import type { Tally } from './tally.ts'
 
-/** Any payment reaches a common point, but there may be few payments at the moment. */
+/** Any payment reaches a common point, but there may be few payments just now. */
 const pointPatienceMs = 20_000
 /** A provoked point is reached within a few seconds, if at all. */
 const provokedPatienceMs = 8_000
@@ -38,7 +38,7 @@ export const commonPoints = readCrashPoints().filter((name) =>
 
 /**
  * Points that are reached if a payer's money is gone, a checkout expires, a block is reorganised, or a store refunds a
- * payment, which fewer do than pay.
+ * payment. These happen less often than payments.
  */
 const provokedPoints = readCrashPoints().filter((name) =>
   /^(reject|expire|orphan|prepare|sign|watch)-/.test(name),
@@ -67,7 +67,7 @@ function nextPoint(stand: Stand, command: Member['command'], random: Random): st
   return point
 }
 
-/** Those of `some` that a process of this kind can be armed with now. */
+/** The points among `some` that a process of this kind can be armed with now. */
 function pointsOf({ load, points }: Stand, command: Member['command'], some: readonly string[]): string[] {
   const isEarly = Date.now() < load.begunAt + shortLifeSeconds * 1_000
   return some.filter(
@@ -141,7 +141,10 @@ function leasesFor(point: string): readonly Leased[] {
   return /^(block|orphan|finality|adopt)-/.test(point) ? ['followers'] : []
 }
 
-/** Expires leases repeatedly, because a process gets nowhere while its twin holds them: sooner or later it is faster. */
+/**
+ * Expires leases repeatedly, because a process gets nowhere while its twin holds them. Sooner or later the process
+ * takes them first.
+ */
 async function untilDead(
   stand: Stand,
   member: Member,

@@ -11,9 +11,9 @@ const external = ['secp256k1', 'pg-native', 'litesvm', 'esbuild']
 const appEntry = 'server/src/http/app.ts'
 
 /**
- * Bundles the server into a few files, fills the compile cache and returns the file to start. Nothing else changes. The
- * number of crashes in a run is limited by how long a start takes, and a start without resolving a thousand modules
- * takes a third of the time.
+ * Bundles the server into a few files, fills the compile cache and returns the file to start. Nothing else changes.
+ * Starts limit the number of crashes in a run, and a start that does not resolve a thousand modules takes a third of
+ * the time.
  */
 export async function packServer(root: string, folder: string, cache: string): Promise<string> {
   const { metafile } = await build({

@@ -5,7 +5,7 @@ import { anyAddress, type Load, requestTimeoutMs, type Store } from './buyers.ts
 import type { Authorized } from './chain.ts'
 import type { Random } from './random.ts'
 
-/** A store, and the key of the wallet that it is paid at. */
+/** A store, and the key of its wallet. */
 export type Refunder = Store & { readonly walletKey: Hex }
 
 type Payment = {
@@ -23,20 +23,20 @@ const refundedShare = 0.4
 const listed = 50
 /** How many payments a store refunds at a time. */
 const atOnce = 4
-/** A run in which nothing was final before the faults ended still refunds some payments, for at most this long. */
+/** If nothing was final before the faults ended, the run still refunds some payments, for at most this long. */
 const lateMs = 15_000
 const lateRefunds = 3
-/** Between two looks at the payments, so that refunds stay the smaller part of the load. */
+/** The pause between two reads of the payments, so that refunds stay the smaller part of the load. */
 const restMs = 400
-/** How long it follows a refund that it has signed before it goes on to the next payment. */
+/** How long the store follows a refund that it has signed before it continues with the next payment. */
 const followedMs = 20_000
-/** The share of refunds that the store sends by itself. */
+/** The share of refunds that the store sends itself. */
 const selfSentShare = 0.15
 
 /**
- * A store that refunds some of what it was paid, all at once or in two parts, with its own wallet's signature. Like the
- * buyers, it repeats requests that got no answer. Now and then it sends everything twice at once, asks for more than is
- * left, cancels before or after it has signed, never signs, or has its signature landed by a stranger.
+ * A store that refunds some of its payments, all at once or in two parts, signed by its own wallet. Like the buyers, it
+ * repeats requests that got no answer. Sometimes it sends everything twice at once, asks for more than is left, cancels
+ * before or after it has signed, never signs, or lets a stranger submit its signature.
  */
 export async function refund(load: Load, store: Refunder, random: Random): Promise<void> {
   const seen = new Set<string>()
@@ -76,7 +76,7 @@ async function refundPayment(load: Load, store: Refunder, payment: Payment, rand
   const parts = random.isLucky(0.3) ? [price / 4n, price - price / 4n] : [null]
   for (const [i, amount] of parts.entries())
     await refundOnce(load, store, paymentId, `${paymentId}-${i}`, amount, random.fork(`part ${i}`))
-  // All of it is on its way, or was: whatever else is asked for must be refused.
+  // The whole payment is being refunded or was refunded, so any further refund must be refused.
   if (random.isLucky(0.3)) await refundOnce(load, store, paymentId, `${paymentId}-more`, 20_000n, random)
 }
 
@@ -103,7 +103,7 @@ async function refundOnce(
   const signed = await prepareAndSign(load, store, path, random)
   if (!signed) return
   const draw = random.next()
-  // Handed out and never presented: it counts until its window has ended.
+  // It was prepared but its signature is never presented, so it counts until its window has ended.
   if (draw < 0.05) return
   if (draw < 0.1) await cancel()
   if (draw < 0.2) await load.chain.frontRun(signed.message, signed.signature).catch(() => {})
@@ -219,7 +219,7 @@ async function call<Body>(
   }
 }
 
-/** Proves that the wallet is the store's: only then may it refund. */
+/** Proves that the wallet is the store's, which refunds require. */
 export async function proveWallet(
   store: Refunder,
   send: (method: string, path: string, body?: object) => Promise<object>,

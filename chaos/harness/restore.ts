@@ -88,11 +88,11 @@ async function readLog({ ports }: Load, { key }: Store, query: string): Promise<
 
 /**
  * After a restore, the server refuses payments for as long as an authorization whose claim was lost could be valid,
- * because its bytes may still be on their way. The harness knows when none are: every process that could have sent some
- * was killed, buyers submit their payments as soon as they sign, and the node's pool is empty. From then on waiting
- * proves nothing, so it is skipped by dating the restore's start back. The server still waits for a deep block that is
- * newer than now. As long as the pool holds a transaction, nothing is skipped; those of another cell's settlers carry
- * none of our payments.
+ * because its bytes may still be on their way. The harness knows when none are on their way: every process that could
+ * have sent any was killed, buyers submit their payments as soon as they sign, and the node's pool is empty. From then
+ * on waiting proves nothing, so it is skipped by dating the restore's start back. The server still waits for a deep
+ * block that is newer than now. While the pool holds a transaction, nothing is skipped. Transactions of another cell's
+ * settlers do not matter, because they carry none of our payments.
  */
 async function endWaiting({ chain, observer, strangers }: Stand): Promise<void> {
   const giveUpAt = Date.now() + waitingMs
@@ -125,7 +125,7 @@ async function createAgain(load: Load, copied: Books, random: Random): Promise<v
   }
 }
 
-/** Requests checkouts that were paid after the backup, as a reloaded page does: nobody must be asked to pay again. */
+/** Requests checkouts that were paid after the backup, as a reloaded page does. No payer may be asked to pay again. */
 async function askForTermsAgain(load: Load, copied: Books, lost: Books, random: Random): Promise<void> {
   const before = new Set(copied.checkouts.flatMap(({ id, status }) => (status === 'COMPLETED' ? [id] : [])))
   const paid = lost.checkouts.filter(({ id, status }) => status === 'COMPLETED' && !before.has(id))

@@ -26,8 +26,8 @@ import { openReceiver } from './receiver.ts'
 import { proveWallet, type Refunder, refund } from './refunder.ts'
 
 /**
- * Accounts of the chain that nothing else uses: each cell has two settlers, and two wallets whose keys sign refunds. The
- * first is the only cell of most runs.
+ * Accounts of the chain that nothing else uses: each cell has two settlers, and two wallets whose keys sign refunds.
+ * Most runs have only the first cell.
  */
 const accountsOfCells = [
   { settlers: [settlerKey(1), settlerKey(2)], wallets: [settlerKey(3), settlerKey(4)] },
@@ -35,7 +35,7 @@ const accountsOfCells = [
 ]
 /** The share of buyers' signatures that are valid for less than half a minute. */
 const briefShareUsual = 0.1
-/** One is cheaper than another by a cent, and one is more than a payer who has money for one has. */
+/** Two differ by one cent. One is more than a payer with money for one checkout has. */
 const prices = ['1.00', '0.99', '2.50']
 /** The time limit of I14. */
 const quietMs = 120_000
@@ -55,7 +55,7 @@ export type Cell = {
   readonly briefShare: number
 }
 
-/** A network of another family, which the fleet serves too, and its settlers. Whoever gives it opens its stores. */
+/** A network of another family, which the fleet serves too, and its settlers. The caller opens its stores. */
 export type Beside = {
   readonly id: string
   readonly rpcUrls: string
@@ -77,7 +77,7 @@ export async function openStand(
     readonly metBefore: ReadonlyMap<string, number>
     /** If given, the stand is on a live network, with a node of each of these providers. */
     readonly providers: readonly string[] | null
-    /** If given, the stand is one cell of several on a chain that somebody else closes. */
+    /** If given, the stand is one of several cells, and the caller closes their chain. */
     readonly cell?: Cell
     readonly beside?: Beside
   },
@@ -151,7 +151,7 @@ export async function openStand(
       for (const member of fleet.members) await fleet.end(member, 'SIGKILL')
     })
     await fleet.run('migrate')
-    // The cluster trusts everybody who connects by loopback, so they need no passwords.
+    // The cluster trusts every connection from loopback, so the roles need no passwords.
     for (const role of ['serve', 'work']) await observer.query(`alter role farthing_${role} login`)
     const stores: Refunder[] = []
     for (const [i, wallet] of wallets.entries()) {
@@ -265,7 +265,7 @@ export async function openStand(
           await db.end()
         }
       },
-      /** Ends the processes and reads what is left, once the chain has stopped. */
+      /** Ends the processes and reads the remaining state, once the chain has stopped. */
       async readHistory(undone: readonly string[]): Promise<History> {
         const db = new pg.Client(database.url('farthing'))
         await db.connect()

@@ -47,7 +47,7 @@ export const catalog: readonly Planted[] = [
   {
     name: 'terms-while-processing',
     about: 'A client that requests the checkout during a payment is asked to sign another one.',
-    // Clients that ask in the wrong moment are rare: on a busy machine 15 seconds had none.
+    // Clients rarely ask at the wrong moment: on a busy machine there can be none in 15 seconds.
     isSlow: true,
     chaos: ['--plan', 'chain', '--seconds', '30', '--buyers', '20', '--seed', '7'],
     invariant: 'I9',
@@ -97,7 +97,7 @@ export const catalog: readonly Planted[] = [
   },
   {
     name: 'zero-transfer-spends-nothing',
-    about: 'A nonce that was spent on a transfer of nothing is not noted as spent.',
+    about: 'A nonce that was spent on a transfer of zero is not recorded as spent.',
     file: `${payments}/adversity/decoys.test.ts`,
     test: 'a nonce that its payer spends on a transfer of nothing, to the store or elsewhere, is spent',
   },
@@ -153,7 +153,8 @@ export const catalog: readonly Planted[] = [
   },
   {
     name: 'wrapper-taken-off-twice',
-    about: 'What is wrapped twice by ERC-6492 is read: the signature has a form that no wallet made.',
+    about:
+      'A signature that is wrapped twice by ERC-6492 is unwrapped twice, although no wallet makes that form.',
     file: 'server/src/chains/evm/signature.test.ts',
     test: 'a wrapper is taken off once: what is wrapped twice, or ends with the magic bytes inside, is refused',
   },
@@ -201,7 +202,7 @@ export const catalog: readonly Planted[] = [
   },
   {
     name: 'store-forgotten',
-    about: 'A checkout is read by its id alone, without checking whose it is.',
+    about: 'A checkout is read by its id alone, without checking which store owns it.',
     file: `${tests}/stores/isolation.test.ts`,
     test: 'every keyed operation answers another store’s ids exactly like ids that do not exist, and changes nothing',
   },
@@ -268,19 +269,19 @@ export const catalog: readonly Planted[] = [
   },
   {
     name: 'told-alone-counts',
-    about: 'What one provider alone has told completes checkouts without a limit.',
+    about: 'Payments that only one provider has reported complete checkouts without a limit.',
     file: `${payments}/credits/single-provider.test.ts`,
     test: 'payments claimed beforehand wait for the second provider once the sum is used up, and complete when it is back',
   },
   {
     name: 'told-alone-becomes-safe',
-    about: 'A block that one provider alone has told becomes safe.',
+    about: 'A block that only one provider has reported becomes safe.',
     file: `${payments}/credits/single-provider.test.ts`,
     test: 'a block that one provider alone reported does not become safe',
   },
   {
     name: 'forged-logs-stay',
-    about: 'A payment that a provider made up stays when the others are read.',
+    about: 'A payment that a provider made up stays after the other providers are read.',
     file: `${payments}/adversity/attacks/forged-log.test.ts`,
     test: 'a small payment that one node made up while the other was silent is withdrawn when the other is back',
   },
@@ -328,38 +329,38 @@ export const catalog: readonly Planted[] = [
   },
   {
     name: 'refund-total-not-raised',
-    about: 'A second refund takes nothing of what is left of the payment.',
+    about: 'A second refund does not reduce the amount of the payment that is left to refund.',
     file: `${refunds}/totals.test.ts`,
     test: 'whatever is asked for and canceled at once, the total is the sum of what counts and within the payment',
   },
   {
     name: 'refund-canceled-too-early',
-    about: 'A canceled refund frees its amount although what was handed out can still be signed and used.',
+    about: 'A canceled refund frees its amount although its prepared terms can still be signed and used.',
     file: `${refunds}/handed-out.test.ts`,
     test: 'a refund that is canceled after it was handed out counts until that is dead',
   },
   {
     name: 'refund-unseen-signature-ignored',
-    about: 'A refund whose signature nobody has presented stops counting when it is canceled.',
+    about: 'A refund whose signature was never presented stops counting when it is canceled.',
     file: `${refunds}/handed-out.test.ts`,
     test: 'a refund that is canceled after it was handed out counts until that is dead',
   },
   {
     name: 'refund-nonce-shared',
-    about: 'A nonce that was handed out for one refund is handed out for another.',
+    about: 'Two refunds are prepared with one nonce.',
     file: `${refunds}/handed-out.test.ts`,
     test: 'a nonce that was handed out belongs to one refund until it has expired and that refund has ended',
   },
   {
     name: 'refund-window-forgotten',
     about:
-      'A later window is handed out, but the earlier one is recorded, so a refund is given up too early.',
+      'A refund is prepared with a later window, but the earlier one is recorded, so it is given up too early.',
     file: `${refunds}/handed-out.test.ts`,
     test: 'a window is never recorded as shorter than what was handed out, and a signature is taken for the latest alone',
   },
   {
     name: 'refund-signature-of-any-window',
-    about: 'A signature is taken for another refund or window than what was handed out.',
+    about: 'A signature for another refund or window than the prepared one is accepted.',
     file: `${refunds}/handed-out.test.ts`,
     test: 'a window is never recorded as shorter than what was handed out, and a signature is taken for the latest alone',
   },
@@ -377,7 +378,7 @@ export const catalog: readonly Planted[] = [
   },
   {
     name: 'refund-forgotten-by-restore',
-    about: 'A refund that the chain shows and a restored database does not is not counted.',
+    about: 'A refund that is on the chain but not in a restored database is not counted.',
     file: `${refunds}/totals.test.ts`,
     test: 'refunds that a restore has forgotten count, and a key that asks for one of them again gets it',
   },
@@ -395,13 +396,13 @@ export const catalog: readonly Planted[] = [
   },
   {
     name: 'one-counter-stops-all',
-    about: 'One store whose events cannot be numbered keeps the events of all stores without numbers.',
+    about: 'One store whose events cannot be numbered stops the numbering for all stores.',
     file: `${tests}/events/assign-sequence.test.ts`,
     test: 'a wrong counter and a poisoned event delay only their own stores',
   },
   {
     name: 'stopped-lane-keeps-payments',
-    about: 'What a settler had in flight when somebody else used its key is sent by nobody.',
+    about: 'If someone else uses a settler’s key, the payments that it had in flight are never sent.',
     file: `${payments}/settlers/foreign-nonce.test.ts`,
     test: 'another lane settles what it had in flight, each once',
   },
@@ -461,50 +462,52 @@ export const catalog: readonly Planted[] = [
   },
   {
     name: 'security-event-waits-in-line',
-    about: 'At an ordered endpoint, a delivery that fails holds back what says that a wallet was changed.',
+    about: 'At an ordered endpoint, a failing delivery holds back the event of a wallet change.',
     file: `${webhooks}/ordered-security.test.ts`,
     test: 'at an ordered endpoint, a security event overtakes a delivery that fails',
   },
   {
     name: 'key-checked-at-the-door-only',
-    about: 'A change that is under way when its key is revoked is still made.',
+    about: 'A change in progress still commits after its key is revoked.',
     file: `${tests}/stores/revoked-keys.test.ts`,
     test: 'a change that is under way while its key is revoked is not made, whatever the operation',
   },
   {
     name: 'create-by-an-ended-key',
-    about: 'A checkout is created although its key has ended meanwhile.',
+    about: 'A checkout is created although its key ended meanwhile.',
     file: `${tests}/stores/revoked-keys.test.ts`,
     test: 'a create is not made if its key expires while it waits',
   },
   {
     name: 'delegated-wallet-is-a-contract',
-    about: 'A wallet that has delegated itself gets a contract’s week, which a restore does not wait for.',
+    about:
+      'A wallet that has delegated itself gets a contract wallet’s week, which a restore does not wait for.',
     file: `${refunds}/delegated-wallet.test.ts`,
     test: 'a wallet that has delegated itself gets the window of an ordinary one',
   },
   {
     name: 'limit-freed-by-withdrawn',
-    about: 'A provider alone frees what it may make up by replacing its own block.',
+    about:
+      'A provider alone can reset the limit on payments that it alone reports, by replacing its own block.',
     file: `${payments}/adversity/attacks/replaced-alone.test.ts`,
     test: 'alone completes no more than it may, however often it replaces its block',
   },
   {
     name: 'signed-claims-counted-one-by-one',
-    about: 'A contract wallet that has signed many payments closes the network to everybody.',
+    about: 'A contract wallet that has signed many payments blocks the network for all payers.',
     file: `${payments}/settlers/waiting.test.ts`,
     test: 'so it closes the network to nobody',
   },
   {
     name: 'one-provider-knows-the-sender',
-    about: 'One provider alone says who sent a transaction.',
+    about: 'One provider alone decides who sent a transaction.',
     file: `${payments}/adversity/attacks/false-sender.test.ts`,
     test: 'cannot have a reorganised transfer given up',
   },
   {
     name: 'svm-guard-of-any-kind',
     about:
-      'Any instruction of the program that wallets add guards from counts as a guard, also one that we would pay.',
+      'Any instruction of the program that provides wallets’ guards counts as a guard, even one that we would pay for.',
     file: `${payments}/svm/guards.test.ts`,
     test: 'a guard that writes memory at the fee payer’s expense',
   },
@@ -522,7 +525,7 @@ export const catalog: readonly Planted[] = [
   },
   {
     name: 'svm-one-provider-lands-it',
-    about: 'On Solana, one provider alone is believed that a transaction has landed.',
+    about: 'On Solana, one provider alone decides that a transaction has landed.',
     file: `${payments}/svm/liars.test.ts`,
     test: 'forges completes nothing, and the payer may sign again when the lie ends',
   },
@@ -534,19 +537,20 @@ export const catalog: readonly Planted[] = [
   },
   {
     name: 'svm-one-provider-buries',
-    about: 'On Solana, one provider alone is believed that a payment is too old to land.',
+    about: 'On Solana, one provider alone decides that a payment is too old to land.',
     file: `${payments}/svm/liars.test.ts`,
     test: 'says only after the claim that its blockhash is too old, a payment is not given up',
   },
   {
     name: 'svm-list-is-believed',
-    about: 'On Solana, one provider alone is believed that a transfer names a reference.',
+    about: 'On Solana, one provider alone decides that a transfer names a reference.',
     file: `${payments}/svm/liars-elsewhere.test.ts`,
     test: 'a transfer of somebody else that one of two lists for a reference pays nothing',
   },
   {
     name: 'deleted-payment-counts-again',
-    about: 'A payment whose checkout retention deleted is recorded once more when its block is read again.',
+    about:
+      'A payment whose checkout was deleted by retention is recorded again when its block is read again.',
     file: `${payments}/credits/kept.test.ts`,
     test: 'neither by one provider alone nor by all, in another block',
   },

@@ -225,7 +225,7 @@ export function* follower(world: World): Actor {
     } else if (head.number === tip?.number) {
       const safe = head.number - safeDepth
       yield
-      // If another follower has moved the tip in the meantime, nothing is marked safe.
+      // If another follower has moved the tip meanwhile, nothing is marked safe.
       if (db.blocks.at(-1)?.hash === tip.hash) db.advance(safe)
       yield
     }
@@ -252,7 +252,7 @@ export function* sweeper(world: World): Actor {
         const isEarly =
           world.mutation === 'dead-too-early' && world.now >= (world.validBefore[auth] as number) - 3
         const isSpent = used.has(auth) && row?.spentAt != null && row.spentAt <= deep.number
-        // Used by an unknown transaction, so before it was claimed; and every block in which it could pay was read.
+        // An unknown transaction used it, so before it was claimed; and every block in which it could pay was read.
         const isOver = deep.time >= (world.validBefore[auth] as number)
         const isUnpaid = !chain.blocks.some(({ logs }) =>
           logs.some((log) => log.auth === auth && log.kind === 'paid'),

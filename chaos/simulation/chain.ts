@@ -1,6 +1,6 @@
 /**
  * A chain in memory, as far as payments need it: blocks with a time and a parent, a pool, one settler's account nonces,
- * authorizations that are valid once and until their time, and a payer whom the token may refuse for a while. Blocks
+ * authorizations that are valid once and until their time, and a payer that the token may refuse for a while. Blocks
  * can be reorganised; the node then forgets their transactions, as anvil does and a real node may.
  */
 export type Act =

@@ -21,9 +21,9 @@ export type SvmLoad = Load & {
   readonly patient: Store
   /** How often each trick was refused. */
   readonly refusedTricks: Map<string, number>
-  /** Success answers that were not true. */
+  /** False success answers. */
   readonly falseAnswers: string[]
-  /** Refusals that were not. */
+  /** False refusals. */
   readonly falseRefusals: string[]
 }
 
@@ -34,7 +34,7 @@ const priceUnits = 1_000_000n
 const feeLamports = 1_000_000_000n
 /** A signature this young does not expire by itself: blockhashes live for half a minute here. */
 const youngMs = 10_000
-/** Reasons for a refusal that are never true of a buyer here, who has money and signs correctly. */
+/** Reasons for a refusal that are always false here, because buyers have money and sign correctly. */
 const untrueReasons = /insufficient_funds|simulation_failed|transaction_failed|signature|mismatch|fee_payer/
 
 type Signed = { readonly header: string; readonly blockhash: string; readonly signedAt: number }
@@ -126,7 +126,7 @@ async function present(
   return 'refused'
 }
 
-/** A blockhash that the ledger still takes, and that is young, was not too old a moment ago. */
+/** If the ledger still accepts a young blockhash, it was not too old a moment ago. */
 async function isExpiredFalsely({ ledger }: SvmLoad, { blockhash, signedAt }: Signed, error: string) {
   if (error !== 'blockhash_expired' || Date.now() - signedAt > youngMs) return false
   return await ledger.isBlockhashValid(blockhash)
@@ -144,7 +144,7 @@ async function hangUp(load: SvmLoad, checkoutId: string, header: string, random:
   )
 }
 
-/** Payments that would cost the settler something else, or pay somebody or something else. None may be accepted. */
+/** Payments that would cost the settler something else, or pay another account or amount. None may be accepted. */
 async function tryTrick(
   load: SvmLoad,
   store: Store,
@@ -156,7 +156,7 @@ async function tryTrick(
   const settler = random.pick(load.settlers)
   const tricks: Readonly<Record<string, Changes>> = {
     'the settler’s own money': { authority: settler },
-    'a fee payer of nobody': { feePayer: solana.mint },
+    'a fee payer that is no settler': { feePayer: solana.mint },
     'the payer as fee payer': { feePayer: payer.address },
     'too high a fee': { price: 10_000_000n },
     'too many compute units': { units: 1_400_000n },
@@ -164,7 +164,7 @@ async function tryTrick(
     'back to the payer': { payTo: payer.address },
     'the memo of another checkout': { memo: 'ch_00000000000000000000000000' },
     'no memo': { memo: null },
-    'somebody else’s signature': { signedBy: await load.ledger.newPayer(0n) },
+    'another account’s signature': { signedBy: await load.ledger.newPayer(0n) },
   }
   const [kind, changes] = random.pick(Object.entries(tricks))
   const signed = await sign(load, payer, terms, random, changes)
@@ -227,7 +227,7 @@ async function sign(
   if (!accepted) return null
   const signedAt = Date.now()
   const blockhash = await ledger.blockhash(random.isLucky(0.7) ? 'finalized' : 'confirmed')
-  // What two payments of one payer at the same time have to differ in.
+  // Makes two payments of one payer at the same time differ.
   const units = BigInt(20_000 + random.between(0, 9_999))
   const transaction = await svmTransaction(accepted, payer, { units, ...changes, blockhash })
   const payload = { x402Version: 2, payload: { transaction }, resource, accepted }

@@ -15,12 +15,12 @@ export const solana = {
 
 /** Half of Solana's, so that a run sees more blocks. */
 const slotMs = 200
-/** Half of Solana's: long enough that forks hit what was credited. */
+/** Half of Solana's, which is long enough that forks hit credited payments. */
 export const finalizedAfter = 16
-/** More than a blockhash lives, and than the server adds for nodes that are ahead. */
+/** More than the life of a blockhash, and more than the server adds for nodes that are ahead. */
 const lifetimeBlocks = 260
 const blocksAtOnce = 10
-/** What each settler has at first. */
+/** Each settler's initial balance. */
 export const settlerLamports = 10_000_000_000n
 
 export type Ledger = Awaited<ReturnType<typeof openLedger>>
@@ -74,13 +74,15 @@ export async function openLedger() {
       const settings = { encoding: 'base64', skipPreflight: true }
       await ask(chain.url, [['sendTransaction', encoded, settings]])
     },
-    /** Replaces the newest blocks, as many as can be. Their transactions are forgotten until somebody sends them again. */
+    /**
+     * Replaces as many of the newest blocks as possible. Their transactions are forgotten until they are sent again.
+     */
     async fork(depth: number): Promise<void> {
       const possible = (await heightAt('processed')) - (await heightAt('finalized'))
       chain.fork(Math.min(depth, possible))
       chain.mine()
     },
-    /** Lets blockhashes grow too old while nothing lands, then lets what was sent land if it still can. */
+    /** Lets blockhashes grow too old while nothing lands. Then sent transactions land if they still can. */
     async expire(): Promise<void> {
       chain.hold()
       await wait(slotMs * 2)
@@ -90,12 +92,12 @@ export async function openLedger() {
       }
       chain.release()
     },
-    /** Forgets what is sent from now on, as nodes do that are about to die, until the returned function is called. */
+    /** Forgets new transactions, as a node that is about to die does, until the returned function is called. */
     forget(): () => void {
       chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
       return () => chain.meddle(null)
     },
-    /** Sends what was sent in these seconds again, as strangers may at any time. */
+    /** Sends the transactions of these seconds again, as strangers may at any time. */
     async sendAgain(sent: Memory, seconds: number): Promise<void> {
       const since = Date.now() - seconds * 1_000
       for (const { encoded, at } of [...sent.values()])

@@ -5,7 +5,7 @@ export type Call = { readonly method: string; readonly params: readonly unknown[
 /** The transactions that were sent so far, by their signatures. */
 export type Memory = Map<string, { readonly encoded: string; readonly at: number }>
 
-/** What a provider makes of honest answers. */
+/** Turns a provider's honest answers into false ones. */
 export type Lie = {
   change(call: Call, result: unknown, sent: Memory): unknown
   /** Acknowledges transactions and throws them away. */
@@ -133,7 +133,7 @@ function changing(changes: Changes): Lie {
   }
 }
 
-/** Changes what is said of those transactions that are known. */
+/** Changes the statuses of known transactions. */
 function eachStatus(change: (status: NonNullable<Status>) => Status) {
   return (result: Statuses) => ({ ...result, value: result.value.map((status) => status && change(status)) })
 }
@@ -142,7 +142,7 @@ function eachLanded(change: (landed: NonNullable<Landed>) => object | null) {
   return (landed: Landed) => landed && change(landed)
 }
 
-/** Every transaction that was sent is final, and paid, in the block that was the newest when that was first said. */
+/** Every sent transaction is final, and paid, in the block that was newest when the lie was first told. */
 function forgeLandings(): Lie {
   const slots = new Map<string, number>()
   return changing({
@@ -229,7 +229,7 @@ function changeUnits(change: (units: bigint) => bigint): Lie {
   return changing({ getAccountInfo: (result) => ({ ...result, value: changed(result.value) }) })
 }
 
-/** The ledger ends where it was when the lie began. */
+/** The ledger ends at the block that was newest when the lie began. */
 function stopHead(): Lie {
   const first = new Map<string, unknown>()
   return {
@@ -242,7 +242,7 @@ function stopHead(): Lie {
   }
 }
 
-/** Does not know the newest blocks. Such a node is honest, only late. */
+/** Does not know the newest blocks. Such a node is honest but late. */
 function lag(): Lie {
   let head = 0
   let final = 0

@@ -21,7 +21,7 @@ type Reply = {
 export async function openLedgerNodes(target: string, providers: readonly string[]) {
   const nodes = {
     providers,
-    /** Looks into the database; there is none before the fleet's. */
+    /** Queries the database, once the fleet has one. */
     observer: null as Pick<Observer, 'queryOnce'> | null,
     /** In the order of the providers. */
     urls: [] as string[],
@@ -78,7 +78,7 @@ export async function openLedgerNodes(target: string, providers: readonly string
     const calls = [asked].flat()
     for (const { method, params } of calls) if (method === 'sendTransaction') await note(String(params[0]))
     const replies = await tell(calls, nodes.liars.get(provider))
-    // Killed meanwhile: it has done what it was asked and answers nothing.
+    // It was killed meanwhile: it has executed the call but does not answer.
     if (nodes.down.has(provider)) return void response.destroy()
     response.end(JSON.stringify(Array.isArray(asked) ? replies : replies[0]))
   }

@@ -12,7 +12,7 @@ import { finalizedAfter } from './ledger.ts'
 import { lies } from './lies.ts'
 import { openSvmStand, type SvmStand } from './stand.ts'
 
-/** What a ledger has seen is read as a whole, so a long run is divided into rounds, each with a stand of its own. */
+/** A ledger is read as a whole, so a long run is divided into rounds, each with its own stand. */
 const episodesPerRound = 100
 /** The share of episodes during which a process is killed too. */
 const killShare = 0.3
@@ -33,13 +33,13 @@ type Outcome = Omit<Result, 'commit' | 'seed' | 'plans' | 'seconds'>
 
 type Strike = (on: SvmStand, random: Random, tally: Tally) => Promise<void>
 
-/** One of each is dealt before any is dealt again; lies are dealt three times. */
+/** Each fault comes once before any comes again; lies come three times. */
 const strikes: readonly Strike[] = [lie, lie, lie, fork, forkAndLie, killNode, expire, killProcess]
 
 /**
- * The plan `solana`. The fleet serves an EVM chain and Solana at once. One episode follows another: a provider of Solana
- * lies or lags, the newest blocks are replaced, nodes die, blockhashes expire before what was sent has landed, and
- * processes are killed. After each, payments must get through again. In the end both chains are judged.
+ * The plan `solana`. The fleet serves an EVM chain and Solana at once. One episode follows another: a provider of
+ * Solana lies or lags, the newest blocks are replaced, nodes die, blockhashes expire before what was sent has landed,
+ * and processes are killed. After each, payments must get through again. Finally both chains are checked.
  */
 export async function strikeSolana(random: Random, options: Options): Promise<Outcome> {
   const outcomes: Outcome[] = []
@@ -82,7 +82,7 @@ async function playRound(random: Random, options: Options, endsAt: number): Prom
     const slow: string[] = []
     const recoveries: number[] = []
     const payer = await on.ledger.newPayer(10n ** 12n)
-    // Not before everything has started: what is measured is faults, not starts.
+    // Begins only after everything has started, so that starts do not count as effects of faults.
     await untilPaid(on, 'start', payer, random.fork('start'))
     let deck: Strike[] = []
     for (; begun < options.episodes && (begun < strikes.length || Date.now() < endsAt); begun++) {
@@ -138,10 +138,10 @@ async function lie({ nodes }: SvmStand, random: Random, tally: Tally): Promise<v
   if (told) nodes.liars.set(provider, told)
   await wait(random.between(800, 2_500))
   nodes.liars.delete(provider)
-  tally.count(nodes.falsehoods === falsehoods ? 'lies that nobody heard' : `lie: ${kind}`)
+  tally.count(nodes.falsehoods === falsehoods ? 'lies that were never told' : `lie: ${kind}`)
 }
 
-/** The newest blocks are replaced. What they held comes back when the fleet, or a stranger, sends it again. */
+/** The newest blocks are replaced. Their transactions come back when the fleet, or a stranger, sends them again. */
 async function fork({ ledger, nodes }: SvmStand, random: Random, tally: Tally): Promise<void> {
   const forks = random.between(1, 3)
   for (let i = 0; i < forks; i++) {
@@ -156,7 +156,7 @@ async function forkAndLie(on: SvmStand, random: Random, tally: Tally): Promise<v
   await Promise.all([lie(on, random.fork('lie'), tally), fork(on, random.fork('fork'), tally)])
 }
 
-/** A provider's node dies, or those of all, with what they had not passed on. The ledger stays. */
+/** One provider's node dies, or all of them, with the transactions that they had not passed on. The ledger stays. */
 async function killNode({ ledger, nodes }: SvmStand, random: Random, tally: Tally): Promise<void> {
   const killed = random.isLucky(0.5) ? nodes.providers : [random.pick(nodes.providers)]
   const remember = ledger.forget()
@@ -168,7 +168,7 @@ async function killNode({ ledger, nodes }: SvmStand, random: Random, tally: Tall
   tally.count('nodes killed', killed.length)
 }
 
-/** What had landed is taken back, and neither that nor what is sent lands before it is too old. */
+/** Landed transactions are taken back, and neither they nor new ones land before they are too old. */
 async function expire(on: SvmStand, random: Random, tally: Tally): Promise<void> {
   const remember = on.ledger.forget()
   await on.ledger.fork(finalizedAfter)

@@ -22,8 +22,8 @@ const quietMs = 120_000
 export type SvmStand = Awaited<ReturnType<typeof openSvmStand>>
 
 /**
- * The stand of every other run, whose fleet serves Solana too: a ledger behind one node per provider, two stores of its
- * own, of which one waits until payments are final, and buyers.
+ * The usual stand, whose fleet also serves Solana: a ledger behind one node per provider, buyers, and two stores, one
+ * of which waits until payments are final.
  */
 export async function openSvmStand(
   random: Random,
@@ -90,7 +90,7 @@ export async function openSvmStand(
   }
 }
 
-/** Lets everybody finish, waits until no work is left, and judges both chains. */
+/** Lets all buyers finish, waits until no work is left, and checks both chains. */
 async function judge(
   stand: Stand,
   ledger: SvmLoad['ledger'],
@@ -171,7 +171,7 @@ async function untilReady({ observer }: Stand, stores: number): Promise<void> {
   }
 }
 
-/** I14 on Solana. Returns the remaining work in words. */
+/** I14 on Solana. Returns the remaining work as sentences. */
 async function untilQuiet(db: pg.Client, withinMs: number): Promise<string[]> {
   const giveUpAt = Date.now() + withinMs
   for (;;) {
@@ -192,7 +192,7 @@ async function untilQuiet(db: pg.Client, withinMs: number): Promise<string[]> {
   }
 }
 
-/** Payments that were final, and then were not. */
+/** Payments that were final and then taken back. */
 async function findTakenBack(db: pg.Client): Promise<string[]> {
   const { rows } = await db.query<{ hash: string }>(
     `select transaction_hash as hash from credits
@@ -202,7 +202,7 @@ async function findTakenBack(db: pg.Client): Promise<string[]> {
   return rows.map(({ hash }) => `${hash} was final and then taken back`)
 }
 
-/** A history without what concerns other stores, which another history has. */
+/** A history without the rows of other stores, which another history has. */
 function narrow(history: History, stores: readonly Store[]): History {
   const { books, answers, received } = history
   const isOwn = ({ storeId }: { readonly storeId: string }) => stores.some(({ id }) => id === storeId)

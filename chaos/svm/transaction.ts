@@ -6,11 +6,11 @@ import {
   type ReadonlyUint8Array,
 } from '@solana/kit'
 
-/** A transaction on Solana as far as payments are concerned, read without server code. */
+/** The parts of a Solana transaction that payments need, read without server code. */
 export type Decoded = {
   /** The first signature, by which it is known. */
   readonly signature: string
-  /** SHA-256 of the message: what all signatures of one payment have in common. */
+  /** SHA-256 of the message, which all signatures of one payment share. */
   readonly nonce: string
   readonly message: string
   readonly feePayer: string
@@ -19,7 +19,7 @@ export type Decoded = {
     readonly mint: string
     /** The token account that receives. */
     readonly destination: string
-    /** Who ordered it. */
+    /** The wallet that authorised it. */
     readonly by: string
     readonly units: bigint
   } | null
@@ -28,12 +28,12 @@ export type Decoded = {
 const tokenProgram = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const transferChecked = 12
 
-/** Reads a transaction with one TransferChecked at most, as buyers here sign. */
+/** Reads a transaction with at most one TransferChecked, as buyers here sign it. */
 export function decode(bytes: Uint8Array): Decoded {
   const { messageBytes, signatures } = getTransactionDecoder().decode(bytes)
   const message = Buffer.from(messageBytes as ReadonlyUint8Array as Uint8Array)
   const read = getCompiledTransactionMessageDecoder().decode(message)
-  if (read.version === 1) throw new Error('a transaction of a version that nobody here uses')
+  if (read.version === 1) throw new Error('a transaction of a version that is not used here')
   const accounts = read.staticAccounts.map(String)
   const found = read.instructions.find(
     ({ programAddressIndex, data }) =>

@@ -4,7 +4,7 @@ import { negativeDepth, type RefundDatabase, type RefundMutation } from './datab
 /** The people and processes around refunds. At every `yield` another may act first, or this one may die. */
 export type Actor = Generator<void, void, void>
 
-/** One refund that somebody wants, whatever becomes of the requests for it. */
+/** One refund that the owner wants, whatever happens to the requests for it. */
 export type Wish = {
   readonly key: string
   readonly payment: number
@@ -18,9 +18,9 @@ export type World = {
   readonly chain: RefundChain
   readonly db: RefundDatabase
   readonly mutation: RefundMutation | null
-  /** All that was ever handed out to be signed. Restores do not change it. */
+  /** All terms that were ever prepared for signing. Restores do not change them. */
   readonly handed: Handed[]
-  /** What the wallet's owner has signed: anyone who sees it can land it. */
+  /** The terms that the wallet's owner has signed. Anyone who sees them can submit them. */
   readonly signed: Terms[]
   now: number
   random(): number
@@ -30,8 +30,8 @@ const looks = 30
 const preparations = 4
 
 /**
- * The store's owner with the wallet: asks for the refund, signs what is handed out, presents it once or more, late or
- * never, and cancels now and then, also what is signed.
+ * The store's owner, who has the wallet: requests the refund, signs the prepared terms, and presents the signature
+ * once, several times, late or never. Sometimes the owner cancels, even after signing.
  */
 export function* owner(world: World, wish: Wish): Actor {
   const { db, chain, random } = world
@@ -42,7 +42,7 @@ export function* owner(world: World, wish: Wish): Actor {
   if (random() < 0.1) db.cancel(id)
   for (let turn = 0; turn < preparations; turn++) {
     yield
-    // The node that is asked may be a block behind.
+    // The queried node may be a block behind.
     const used = chain.usedUntil(chain.head().number - (random() < 0.2 ? 1 : 0))
     yield
     const terms = db.prepare(id, used, world.now)
@@ -69,7 +69,7 @@ export function* owner(world: World, wish: Wish): Actor {
   }
 }
 
-/** Sends what is signed. It marks it as sent first, and sends it again until it is mined or dead. */
+/** Sends signed refunds. It marks each as sent first, and sends it again until it is mined or dead. */
 export function* lane(world: World): Actor {
   const { db, chain } = world
   for (;;) {

@@ -1,6 +1,6 @@
 /**
- * A chain in memory, as far as refunds need it: what a wallet's signature says moves money once, before its time ends,
- * whoever submits it. Blocks can be reorganised, and the node may forget their transactions.
+ * A chain in memory, as far as refunds need it: a wallet's signature moves money once, before its time ends, and anyone
+ * may submit it. Blocks can be reorganised, and the node may forget their transactions.
  */
 export type Terms = {
   readonly nonce: string
@@ -45,7 +45,7 @@ export function openRefundChain() {
   }
 
   let moved = { hash: -1, transfers: [] as readonly Terms[] }
-  /** All transfers of the chain as it is. */
+  /** All transfers on the current chain. */
   const paid = (): readonly Terms[] => {
     if (moved.hash !== head().hash)
       moved = { hash: head().hash, transfers: blocks.flatMap(({ transfers }) => transfers) }
@@ -65,7 +65,7 @@ export function openRefundChain() {
       pool = []
     },
     /**
-     * Replaces the newest blocks with others of the same times: empty ones, or ones with what waits to be mined. The
+     * Replaces the newest blocks with others of the same times: empty ones, or ones with the waiting transactions. The
      * node forgets the transactions of the removed blocks, or they wait again.
      */
     reorg(depth: number, isForgotten: boolean, isEmpty: boolean): void {

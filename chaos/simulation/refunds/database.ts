@@ -3,7 +3,7 @@ import type { Block, Terms } from './chain.ts'
 
 /**
  * The refund tables in memory, with the constraints of the real ones. Every function is one atomic transaction. The
- * status, what counts, and the nonces are the server's own functions.
+ * server's own functions decide the status, what counts, and the nonces.
  */
 type Status = Parameters<typeof isCounted>[0]
 
@@ -27,7 +27,7 @@ type Auth = Omit<Terms, 'nonce' | 'validBefore'> & {
   validBefore: number
   readonly refund: number
   state: 'prepared' | 'claimed' | 'sent' | 'dead'
-  /** Whether a restore has found it unsent: then it is not sent again. */
+  /** Whether a restore found it unsent. Such a refund is not sent again. */
   isHeld: boolean
 }
 
@@ -39,7 +39,7 @@ type State = {
   auths: Map<string, Auth>
   credits: Credit[]
   blocks: Block[]
-  /** When the database was restored, while what was handed out before may still move money. */
+  /** When the database was restored; null once no terms prepared before it can move money. */
   restoredAt: number | null
 }
 
@@ -58,11 +58,11 @@ export type RefundMutation =
 
 export type RefundDatabase = ReturnType<typeof openRefundDatabase>
 
-/** How long what is handed out can be signed and used, in seconds. */
+/** How long prepared terms can be signed and used, in seconds. */
 export const windowSeconds = 20
 /** How many blocks must be on top of a block before it proves that a signature can no longer move money. */
 export const negativeDepth = 3
-/** Less time than this is not worth signing for. */
+/** Terms that are valid for less than this are not prepared. */
 const leftSecondsMin = 5
 const network = 'eip155:31337'
 const asset = '0xtoken'
@@ -111,8 +111,9 @@ export function openRefundDatabase(payments: readonly Payment[], mutation: Refun
   }
 
   /**
-   * Records refunds that the chain shows and that a restore has forgotten: as one that waits for the same, of which only
-   * the preparation was forgotten, or else as another. False if they exceed the payment.
+   * Records refunds that are on the chain but that a restore has forgotten. If a waiting refund has the same terms,
+   * only its preparation was forgotten, and it takes the transfer; otherwise a new refund is recorded. False if they
+   * exceed the payment.
    */
   function adopt(payment: number): boolean {
     return forgotten(payment).every(({ nonce, to, value }) => {
@@ -130,7 +131,7 @@ export function openRefundDatabase(payments: readonly Payment[], mutation: Refun
     })
   }
 
-  /** One that was found on the chain and nobody has asked for since: it is what a lost key was for. */
+  /** A refund that was found on the chain and not requested since: the request with a lost key was for it. */
   function isFoundFor(refund: Refund, payment: number, amount: bigint, recipient: string): boolean {
     const isOpen = refund.key === null && isCounted(refund.status)
     return mutation !== 'key-refunded-again' && isOpen && isFor(refund, payment, amount, recipient)
@@ -165,7 +166,7 @@ export function openRefundDatabase(payments: readonly Payment[], mutation: Refun
     },
     nonces,
     copy: (): State => structuredClone(state),
-    /** The operator restores a copy: what is unsent is not sent any more, and nothing is handed out for a while. */
+    /** The operator restores a copy: unsent refunds are no longer sent, and nothing is prepared for a while. */
     restore(copy: State, now: number): void {
       state = structuredClone(copy)
       state.restoredAt = mutation === 'window-forgotten' ? null : now
@@ -184,13 +185,15 @@ export function openRefundDatabase(payments: readonly Payment[], mutation: Refun
       state = before
       return null
     },
-    /** What is to be signed; null if nothing may be. `used` is what a node has said about the payment's nonces. */
+    /**
+     * The terms to sign; null if nothing may be signed. `used`: the nonces of the payment that a node reports as used.
+     */
     prepare(id: number, used: ReadonlySet<string>, now: number): Terms | null {
       const refund = refundOf(id)
       if (refund?.status !== 'REQUESTED' || refund.isCancelAsked || state.restoredAt !== null) return null
       const { payment, amount, recipient } = refund
       const known = refund.nonce === null ? undefined : state.auths.get(refund.nonce)
-      // The status may be older than the signature: only what is proven dead is prepared again.
+      // The status may be older than the signature, so only a refund that is proven dead is prepared again.
       if (known?.refund === id && known.state !== 'dead' && known.state !== 'prepared') return null
       if (known?.refund === id && known.state === 'prepared') {
         if (mutation === 'terms-changed')
@@ -200,12 +203,12 @@ export function openRefundDatabase(payments: readonly Payment[], mutation: Refun
             value: known.value,
             validBefore: known.validBefore,
           }
-        // A later end, never an earlier one: somebody may have signed the other.
+        // The end moves only later, because the earlier terms may be signed already.
         if (known.validBefore - now < leftSecondsMin) known.validBefore = now + windowSeconds
         const { to, value, validBefore } = known
         return { nonce: refund.nonce as string, to, value, validBefore }
       }
-      // What a restore has forgotten may not be paid again: it is found when the refund is asked for anew.
+      // A refund that a restore has forgotten must not be paid again. It is found when the refund is requested again.
       if (mutation !== 'used-slot-skipped' && forgotten(payment).length > 0) return null
       const own = nonces[payment] as string[]
       const isFree = (nonce: string) => {
@@ -228,7 +231,7 @@ export function openRefundDatabase(payments: readonly Payment[], mutation: Refun
       refund.isSigned = false
       return terms
     },
-    /** The wallet's signature is presented. It is taken only for exactly what was handed out. */
+    /** Presents the wallet's signature. It is accepted only for exactly the prepared terms. */
     sign(id: number, { nonce, to, value, validBefore }: Terms, now: number): void {
       const refund = refundOf(id)
       const auth = state.auths.get(nonce)
@@ -250,7 +253,7 @@ export function openRefundDatabase(payments: readonly Payment[], mutation: Refun
       refund.events.push('refund.canceled')
       end(refund)
     },
-    /** What a lane sends: marked as sent before any node sees it. */
+    /** The refunds that a lane sends. Each is marked as sent before any node sees it. */
     takeToSend(used: ReadonlySet<string>, now: number): Terms[] {
       return [...state.auths].flatMap(([nonce, auth]) => {
         const { to, value, validBefore } = auth
@@ -278,15 +281,15 @@ export function openRefundDatabase(payments: readonly Payment[], mutation: Refun
       for (const credit of state.credits) if (gone.has(credit.block)) credit.isOrphaned = true
     },
     /**
-     * Proves dead what is unused in a deep block that is later than its time, or was spent on something else by then, and
-     * ends the wait after a restore.
+     * Marks a refund dead if its nonce is unused in a deep block after its time, or was spent on something else by
+     * then. Also ends the wait after a restore.
      */
     bury(deep: Block, used: ReadonlySet<string>): void {
       if (!state.blocks.some(({ hash }) => hash === deep.hash)) return
       if (state.restoredAt !== null && deep.time > state.restoredAt + windowSeconds) state.restoredAt = null
       const slack = mutation === 'dead-too-early' ? windowSeconds : 0
       for (const [nonce, auth] of state.auths) {
-        // After a restore, a later window may have been handed out than the one that is recorded.
+        // After a restore, the prepared window may be later than the recorded one.
         const isOver = !used.has(nonce) && deep.time + slack >= auth.validBefore && state.restoredAt === null
         const spent = state.credits.find((credit) => credit.nonce === nonce && !credit.isOrphaned)
         const isElsewhere = spent && used.has(nonce) && (spent.to !== auth.to || spent.value !== auth.value)

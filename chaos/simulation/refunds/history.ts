@@ -11,14 +11,13 @@ import {
 } from './database.ts'
 
 /**
- * Runs one short history: one or two payments that are final, and up to five refunds of them that somebody wants, of any
- * amount and to anyone. At every step, chosen by the seed, somebody continues or dies; or a block is mined, a while
- * passes, the chain reorganises, a stranger lands what the owner has signed, the owner spends a nonce on something else,
- * the database is copied or restored. After
- * every step it is checked that no more can go back than was paid, even if everything that was ever handed out and can
- * still be used were signed and landed; that no nonce is offered with two terms that can both be used; that nothing
- * went to anyone but who was asked for, and once per request; and that totals are the sum of what counts. Then the faults
- * stop, and every refund must end as the chain says. Returns the violations.
+ * Runs one short history: one or two final payments, and up to five requested refunds of them, of any amount and to
+ * anyone. At every step, chosen by the seed, an actor continues or dies, a block is mined, time passes, the chain
+ * reorganises, a stranger submits what the owner has signed, the owner spends a nonce on something else, or the
+ * database is copied or restored. After every step, four rules are checked. No more can go back than was paid, even if
+ * all prepared terms that can still be used were signed and submitted. No nonce has two prepared terms that can both be
+ * used. Money went only to the requested recipients, and once per request. Totals are the sum of the refunds that
+ * count. Then the faults stop, and every refund must end as the chain says. Returns the violations.
  *
  * Modelled: reserving, slots and nonces, preparing, signing, presenting, canceling, sending, blocks and
  * reorganisations, proofs of death, restores with what they forget and find again, crashes at every await. Not
@@ -101,7 +100,7 @@ export function runRefunds(seed: number, mutation: RefundMutation | null = null)
   }
   return judgeEnd(world, restores > 0)
 
-  /** Asks the chain again only if it, or what was handed out, has changed. */
+  /** Reads the chain again only if it, or the prepared terms, have changed. */
   function look(): string[] {
     const before = seen
     seen = { head: chain.head().hash, handed: world.handed.length }
@@ -117,7 +116,7 @@ export function runRefunds(seed: number, mutation: RefundMutation | null = null)
         ({ status, isCancelAsked }) =>
           !/SIGNED|SENT/.test(status) && !(status === 'REQUESTED' && isCancelAsked),
       ) &&
-      // What was handed out can no longer be landed.
+      // The prepared terms can no longer be used.
       world.handed.every(({ validBefore }) => validBefore <= chain.head().time)
     )
   }
@@ -142,7 +141,7 @@ function judgeChain(
 ): string[] {
   const wrong: string[] = []
   const paid = chain.paid().filter(({ to }) => to !== 'elsewhere')
-  // What may be in a block one day, whatever reorganisations do.
+  // The terms that a block may still include, whatever reorganisations do.
   const deep = chain.blocks.at(-1 - negativeDepth)
   const spent = chain.usedUntil(deep?.number ?? -1)
   const usable = handed.filter(
@@ -163,7 +162,7 @@ function judgeChain(
   for (const { key, recipient, amount, payment } of wishes) {
     const isEqual = (other: Wish) =>
       other.payment === payment && other.recipient === recipient && other.amount === amount
-    // Equal wishes stand for each other: after a restore nobody can tell which of them was paid.
+    // Equal requests are interchangeable, because after a restore it is unknown which of them was paid.
     const equal = wishes.filter(isEqual).map((wish) => wish.key)
     const own = handed.filter((terms) => equal.includes(terms.key))
     const moved = paid.filter((transfer) => own.some((terms) => isSame(terms, transfer)))
@@ -196,7 +195,8 @@ function judgeEnd({ chain, db }: World, isRestored: boolean): string[] {
     if (status === 'COMPLETED' && !isPaid) wrong.push(`unpaid: ${id} is COMPLETED`)
     if (status !== 'COMPLETED' && isPaid && isAlone) wrong.push(`paid: ${id} is ${status}`)
     const isOpen = status === 'SIGNED' || status === 'SENT' || (status === 'REQUESTED' && isCancelAsked)
-    // What a restore has found without its signature cannot be proven dead if it is reorganised: it counts for good.
+    // A refund that a restore found without its signature cannot be proven dead after a reorganisation, so it counts
+    // forever.
     if (isOpen && !isRestored) wrong.push(`open: ${id} is ${status}${isSigned ? ', signed' : ''}`)
     const last = events.at(-1)
     if ((status === 'COMPLETED') !== (last === 'refund.completed'))

@@ -22,7 +22,7 @@ const mutations: readonly [RefundMutation, RegExp][] = [
 ]
 
 describe('simulated refunds', () => {
-  test(`in ${histories} histories no more can ever go back than was paid, nor twice, nor to anyone else`, () => {
+  test(`in ${histories} histories no more than the payment can go back, nor twice, nor to anyone else`, () => {
     for (let seed = 1; seed <= histories; seed++) assert.deepEqual(runRefunds(seed), [], `seed ${seed}`)
   })
 
