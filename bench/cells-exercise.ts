@@ -1,10 +1,11 @@
 /**
- * Runs the commands of docs/cells.md, in their order, with two cells on a local chain behind one HAProxy:
- * `npm run cells:test`. The first cell is there; the second is added under load, drained, moved to another PostgreSQL by
+ * Runs the commands of docs/cells.md, in their order, with two cells on a local chain behind one HAProxy: `npm run
+ * cells:test`. The first cell exists already. The second is added under load, drained, moved to another PostgreSQL by
  * replication and promotion, upgraded after the first, and killed and started again.
  *
- * It fails if the first cell does not serve a request at any time; if the second does not at a time when it should; if a checkout that was acknowledged is gone; or if a payment is lost
- * or counted twice. The last line of output is JSON: `awayMs` is how long the switch and the kill kept the cell away.
+ * It fails if the first cell ever fails a request, if the second fails one while it should be up, if an acknowledged
+ * checkout is gone, or if a payment is lost or counted twice. The last line of output is JSON: `awayMs` is how long the
+ * switch and the kill kept the cell away.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -39,7 +40,7 @@ const payersCount = 1_000
 const paymentsAtOnce = 5
 const payLimitMs = 120_000
 const backMsMax = 60_000
-/** How long a cell that was lost stays lost. */
+/** How long a killed cell stays away. */
 const lostMs = 3_000
 const readsAtOnce = 16
 const directory = 'farthing_directory'
@@ -107,7 +108,7 @@ async function play(
     '0xWALLET': cellWallets[1],
   }
   const shell = await openShell(machines, places, async () => {
-    // What the directory wrote is what the proxy needs.
+    // The proxy needs the maps that the directory wrote.
     assert.match(readFileSync(join(maps, 'cells.map'), 'utf8'), /^01 cell_01$/m)
     await proxy.reload([proxied('00', first), proxied('01', second)])
   })
@@ -125,7 +126,7 @@ async function play(
   const loadA = startLoad(proxy.url, [shopA], perSecond)
   const stopping = new AbortController()
   const payingA = payOnAndOn(proxy.url, shopA, payers, paymentsAtOnce, stopping.signal)
-  // It is looked at again when everything is over.
+  // It is read again at the end.
   payingA.catch((error) =>
     tell(
       `cell 00: ${error}\n${proxy
@@ -192,7 +193,7 @@ async function play(
   await judge(chain, proxy.url, [shopA, shopB], [loadA, loadB], away, paid)
 }
 
-/** The proxy was there first, and looks once a second. */
+/** The proxy started first, and checks once per second. */
 async function untilServed(url: string, { apiKey }: Shop): Promise<void> {
   const since = performance.now()
   while ((await fetch(`${url}/api/v1/store`, { headers: { 'x-api-key': apiKey } })).status !== 200) {
@@ -216,7 +217,7 @@ function proxied(tag: string, { ports }: Machine) {
   return { tag, servers: ports.map((port) => `http://127.0.0.1:${port}`) }
 }
 
-/** What docs/deploying.md leaves behind before `migrate`: an empty database, settings, the key for secrets. */
+/** The state before `migrate` in docs/deploying.md: an empty database, settings, the key for secrets. */
 async function prepareMachine(
   chain: Chain,
   machine: Machine,
@@ -238,7 +239,7 @@ async function prepareMachine(
   })
 }
 
-/** The deployment that exists, with the directory that it has adopted. Returns its store's key. */
+/** Sets up the first deployment and the directory that it adopts. Returns its store's key. */
 async function setUpFirst(
   chain: Chain,
   [stand]: readonly Stand[],
@@ -280,7 +281,7 @@ async function fund(chain: Chain, address: string): Promise<void> {
   await chain.ask('anvil_setBalance', [address, `0x${(10n ** 18n).toString(16)}`])
 }
 
-/** Prepares some payments while the cell is there, and returns a function that has them paid, whatever it takes. */
+/** Prepares some payments while the cell is up. Returns a function that repeats them until they are paid. */
 function openWaves(url: string, { apiKey }: Shop, payers: Payer[]): () => Promise<() => Promise<Load>> {
   const prepare = openTill(url, apiKey)
   return async () => {
@@ -289,7 +290,7 @@ function openWaves(url: string, { apiKey }: Shop, payers: Payer[]): () => Promis
   }
 }
 
-/** Waits until the cell serves again and what was being paid meanwhile is paid. */
+/** Waits until the cell serves again and the payments in progress are paid. */
 async function settleDown(away: Away | undefined, load: SteadyLoad): Promise<Load> {
   assert(away)
   const since = performance.now()
@@ -311,8 +312,9 @@ async function judge(
 ): Promise<void> {
   const [seenA = [], seenB = []] = await Promise.all(steady.map((load) => load.stop()))
   const isAway = (at: number) => away.some(({ from, to }) => at >= from - 1_000 && at <= to)
-  // What a client repeats while the cell is away: the proxy answers 502 or 503, or closes a connection on which it has
-  // answered before, and a process that has just started on a busy machine may answer 408.
+  // The answers after which a client repeats its request while the cell is away. The proxy answers 502 or 503, or
+  // closes a connection on which it has answered before. A process that has just started on a busy machine may answer
+  // 408.
   const lost = [
     ...seenA.filter((one) => !isServed(one)),
     ...seenB.filter(

@@ -1,4 +1,4 @@
-/** A steady load on cells: so many requests per second to each, whatever comes back. */
+/** A steady load on cells: the same number of requests per second to each, whatever the answers are. */
 import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 
@@ -23,17 +23,17 @@ export type SteadyLoad = {
   readonly seen: readonly Seen[]
   /** The ids of all checkouts that a 201 has acknowledged. */
   readonly created: readonly { readonly tag: string; readonly id: string }[]
-  /** Sends nothing more and waits for what is under way. */
+  /** Stops sending and waits for the requests in progress. */
   stop(): Promise<readonly Seen[]>
 }
 
 const tickMs = 5
 /** Longer than any proxy waits before it answers by itself. */
 const answerMsMax = 90_000
-/** What a shop does all day: mostly buyers who look at what the shop has created. */
+/** A shop's usual requests: mostly buyers who read its checkouts. */
 export const mixed: readonly Kind[] = ['create', 'page', 'read', 'page', 'list', 'read']
 
-/** Sends to each shop `perSecond` requests, of these kinds in turn, evenly in time. */
+/** Sends `perSecond` evenly spaced requests to each shop, of these kinds in turn. */
 export function startLoad(
   url: string,
   shops: readonly Shop[],
@@ -84,7 +84,7 @@ export function startLoad(
   }
 }
 
-/** Whether a request got what it asked for. */
+/** Whether a request succeeded. */
 export function isServed({ status }: Seen): boolean {
   return status === 200 || status === 201
 }

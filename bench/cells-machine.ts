@@ -25,16 +25,16 @@ const isRoot = process.getuid?.() === 0
 const drainSeconds = 5
 /** Far longer than any block takes, because a machine can be shared with others. */
 const blockTimeoutMs = 300_000
-/** Commands are many and short, so most of their time is starting. */
+/** There are many short commands, so most of their time goes into starting. */
 const compileCache = join(tmpdir(), 'farthing-cells-compiled')
 
 export type Machine = {
   /** As the fences in docs/cells.md call it, without "on-". */
   readonly name: string
   readonly folder: string
-  /** Its PostgreSQL. When a database has moved, the machine of its processes gets that of the new one. */
+  /** Its PostgreSQL. After a database has moved, this is the new one. */
   database: { readonly folder: string; readonly port: number }
-  /** What stands for ports 8402 and 8404. */
+  /** The ports that replace 8402 and 8404. */
   readonly ports: readonly [number, number]
   readonly units: Map<string, Server>
   /** Everything it has started, so that nothing outlives the exercise. */
@@ -115,7 +115,7 @@ async function startUnit(machine: Machine, unit: string): Promise<Server> {
     ...(command === 'work' && { SETTLER_KEYS_FILE: join(settings, 'settler.keys') }),
   }
   const program = join(machine.folder, 'opt/farthing/server/src/main.ts')
-  // The file of the role has the role's URL.
+  // The role's file has the role's URL.
   return await startServer(machine, command, environment, { program, isSuperuser: true })
 }
 
@@ -139,8 +139,8 @@ export type Shell = {
 }
 
 /**
- * One shell for all machines. `replace` are further texts of the page that stand for something else here, and `reload`
- * is called when the proxy is told to load its configuration again.
+ * One shell for all machines. `replace` has further texts of the page and their replacements. `reload` is called when
+ * the proxy has to load its configuration again.
  */
 export async function openShell(
   machines: readonly Machine[],

@@ -1,12 +1,13 @@
 /**
  * A rolling upgrade of two cells under load: `npm run bench:cells -- --roll`, or with `--short` of one of them.
  *
- * The next release is this program with one more migration. Cell by cell, it migrates the database, then replaces `work`
- * and each `serve` in turn, as docs/cells.md describes. `serve` says on /readyz that it stops for longer than the proxy
- * needs to notice. Stores and pages send requests at a steady rate meanwhile, and buyers pay in both cells.
+ * The next release is this program with one more migration. Cell by cell, it migrates the database, then replaces
+ * `work` and each `serve` in turn, as docs/cells.md describes. Before it stops, `serve` reports that on /readyz for
+ * longer than the proxy needs to notice. Stores and pages send requests at a steady rate meanwhile, and buyers pay in
+ * both cells.
  *
  * - requestsLost: requests that were not served, of `requests`. Must be 0 of 10,000.
- * - paymentsLost: payments that were refused, told to come back later, or did not complete. Must be 0.
+ * - paymentsLost: payments that were refused, answered with "come back later", or not completed. Must be 0.
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -104,7 +105,7 @@ export async function rollCells(
   }
 }
 
-/** Pays in one cell, some at a time, until it is told to stop. Nothing is given up: what has begun is finished. */
+/** Pays in one cell, some at a time, until told to stop. Payments that have begun are always finished. */
 export async function payOnAndOn(
   url: string,
   { apiKey }: { readonly apiKey: string },

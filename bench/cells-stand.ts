@@ -1,6 +1,6 @@
 /**
- * Whole cells beside each other on one chain: each has its own PostgreSQL, `serve` and `work` processes, settler and
- * store. One HAProxy, configured as ops/haproxy is, routes to them.
+ * Whole cells side by side on one chain. Each has its own PostgreSQL, `serve` and `work` processes, settler and store.
+ * One HAProxy, configured as ops/haproxy is, routes to them.
  */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
@@ -40,7 +40,7 @@ export type Unit = {
   readonly command: 'serve' | 'work'
   readonly address: string
   pid(): number
-  /** Ends it as a service manager does, if it runs, and waits until it has exited. */
+  /** If it runs, ends it as a service manager does and waits until it has exited. */
   stop(): Promise<void>
   /** Starts it and waits until it is up. */
   start(program: string): Promise<void>
@@ -53,7 +53,7 @@ export type CellOptions = {
   readonly program: string
   /** How many `serve` it has. */
   readonly serves: number
-  /** How long a `serve` that was told to stop says so before it does. */
+  /** How long a stopping `serve` reports that on /readyz first. */
   readonly drainSeconds: number
 }
 
@@ -134,13 +134,13 @@ export async function operate(
   return (await execute(process.execPath, [program, ...words], { env: environment })).stdout
 }
 
-/** What the processes of a cell have used of the processors, its database's included. */
+/** The processor time that a cell's processes have used, including its database. */
 export function cellCpuMs({ stand, serves, work }: Cell): number {
   const pids = [postmasterOf(stand), ...[...serves, work].map((unit) => unit.pid())]
   return pids.reduce((sum, pid) => sum + cpuMs(pid), 0)
 }
 
-/** Ends a cell's PostgreSQL without a warning, as a lost machine does. */
+/** Kills a cell's PostgreSQL without warning, as the loss of a machine does. */
 export function killDatabase({ stand }: Cell): void {
   process.kill(postmasterOf(stand), 'SIGKILL')
 }

@@ -1,17 +1,17 @@
 /**
  * Two cells behind one proxy: `npm run bench:cells`, or `-- --short` as in CI.
  *
- * Each cell has its own PostgreSQL (fsync on), two `serve`, one `work`, a settler and a store; both are on one anvil with
- * 2-second blocks, behind HAProxy with the configuration of ops/haproxy. All of it shares this machine with the load.
- * Then one cell's PostgreSQL is killed and started again, some times over, while both cells get the same steady load of
- * creates, reads, lists and payment pages; as many buyers pay in the other cell before the kill as after it, and in this
- * one once it is back.
+ * Each cell has its own PostgreSQL (fsync on), two `serve`, one `work`, a settler and a store; both are on one anvil
+ * with 2-second blocks, behind HAProxy with the configuration of ops/haproxy. All of it shares this machine with the
+ * load. One cell's PostgreSQL is killed and started again several times, while both cells get the same steady load of
+ * creates, reads, lists and payment pages. Equal numbers of buyers pay in the other cell before and after each kill,
+ * and in this cell once it is back.
  *
  * - survivorErrors: requests to the other cell that were not served, from the first to the last. Must be 0.
  * - p99Ratio: the 99th percentile of the other cell's answers from a kill until its neighbour is back, divided by that of
  *   the seconds before; the median of all kills. At most 1.5.
- * - cpuRatio: creates per second of processor time with both cells under load, divided by that of each alone, at the same
- *   rate per cell. At least 0.9: what cells share would show up here.
+ * - cpuRatio: creates per second of processor time with both cells under load, divided by that of each alone, at the
+ *   same rate per cell. At least 0.9; anything that cells share would lower it.
  * - proxyMsPerRequest: the proxy's processor time per request at full load. proxyLatencyMs: what it adds to the median of
  *   single requests.
  * - completed: payments that were paid, of `payments`, in both cells. Each store's wallet must hold exactly that.
@@ -19,7 +19,7 @@
  *
  * With `--roll` both cells are upgraded under load instead, one after the other (cells-roll.ts).
  *
- * A short run is too short for ratios and does not judge them; nor does a full one if other machines take more than 10 %
+ * A short run is too short to judge ratios. A full run does not judge them either if other machines take more than 10 %
  * of the processors' time.
  */
 import assert from 'node:assert/strict'
@@ -56,10 +56,10 @@ const outageSeconds = isShort ? 2 : 15
 /** Requests per second to each cell while one is killed. */
 const perSecond = isShort ? 20 : 50
 const paymentsPerKill = isShort ? 5 : 30
-/** Paid evenly: a burst of payments would make the slowest answers, and hide what the kill does. */
+/** Payments are evenly spaced, because a burst would cause the slowest answers and hide the effect of the kill. */
 const paymentsAtOnce = 5
 const payLimitMs = 120_000
-/** Creates per second in each cell while processor time is counted: far from what the machine can do. */
+/** Creates per second in each cell while processor time is counted: far below the machine's limit. */
 const createsPerSecond = isShort ? 60 : 150
 const cpuSeconds = isShort ? 2 : 10
 const cpuRounds = isShort ? 1 : 3
@@ -156,7 +156,10 @@ async function measure(chain: Chain, stands: readonly Stand[]): Promise<void> {
   }
 }
 
-/** Processor time of the proxy at full load, and what it adds to single requests, each after one without it. */
+/**
+ * The proxy's processor time at full load, and the time that it adds to single requests. Requests with and without it
+ * alternate.
+ */
 async function measureProxy({ cells, proxy }: Pair): Promise<{
   readonly proxyMsPerRequest: number
   readonly proxyLatencyMs: number
@@ -197,7 +200,8 @@ async function compareCpu({ cells, proxy }: Pair): Promise<number> {
   const alone = { creates: 0, ms: 0 }
   const together = { creates: 0, ms: 0 }
   for (let i = 0; i < cpuRounds; i++) {
-    // Both between each alone: processes that have just started become faster from second to second.
+    // Measures both together between the single ones, because processes that have just started become faster every
+    // second.
     const [first, second] = cells
     assert(first && second)
     for (const some of [[first], cells, [second]]) {
@@ -211,7 +215,7 @@ async function compareCpu({ cells, proxy }: Pair): Promise<number> {
 }
 
 type Outage = {
-  /** What the survivor was asked; `isDuring`: while its neighbour was away. */
+  /** The requests to the survivor; `isDuring`: while its neighbour was away. */
   readonly seen: readonly (Seen & { readonly isDuring: boolean })[]
   /** Payments before, during and after it. */
   readonly completed: readonly number[]

@@ -1,10 +1,10 @@
-/** Many signed-in screens that keep themselves current, as their script does, while things happen in their store. */
+/** Many signed-in screens that update themselves, as their script does, while their store changes. */
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 
 export type Watched = { readonly refreshes: number; readonly failures: number }
 
-/** Opens the streams, has `change` called so many times per second, and reloads the screens that are told to. */
+/** Opens the streams, calls `change` at the given rate, and reloads each screen when its stream says so. */
 export async function watchScreens(
   options: {
     readonly origin: string
@@ -50,7 +50,7 @@ export async function watchScreens(
     stream.on('data', (chunk: Buffer) => {
       const [, last] = /data: (\d+)\n/.exec(String(chunk)) ?? []
       if (last === undefined) return
-      // The first number is what the screen shows already.
+      // The screen already shows the first number.
       if (shown === '') shown = last
       newest = last
       void catchUp()
@@ -61,7 +61,7 @@ export async function watchScreens(
   const openedAtOnce = 25
   for (let i = 0; i < options.cookies.length; i += openedAtOnce)
     await Promise.all(options.cookies.slice(i, i + openedAtOnce).map(open))
-  // What opening caused is over.
+  // The effects of opening are over.
   await wait(3_000)
   mark()
   isCounting = true

@@ -1,4 +1,4 @@
-/** What the console asks PostgreSQL for a screen: every statement as it was sent, explained with its own parameters. */
+/** The statements that the console sends to PostgreSQL for a screen, each explained with its own parameters. */
 import type { Database, Transaction } from '../server/src/database/db.ts'
 import { nameStore } from '../server/src/database/scope.ts'
 
@@ -26,7 +26,7 @@ export type Cost = {
 
 export type Recorder = Database & { readonly sent: Statement[] }
 
-/** The same database, which remembers what it was asked. */
+/** Wraps the database and records its statements. */
 export function openRecorder(db: Database): Recorder {
   const sent: Statement[] = []
   const note = (text: string, values: readonly unknown[] = []) => sent.push({ text, values })

@@ -1,9 +1,9 @@
 /**
- * What the console's screens cost whoever opens them, and PostgreSQL: `npm run bench:console`, `-- --short` as in CI, or
+ * The cost of the console's screens for the browser and PostgreSQL: `npm run bench:console`, `-- --short` as in CI, or
  * `-- --live` for screens that stay open.
  *
- * Screens are opened on a store of a database with ten million stored checkouts (`--checkouts`), and weighed as sent. The
- * heaviest is opened in Chromium under the conditions of bench:page, in turn with a payment page.
+ * Opens the screens of one store in a database with ten million checkouts (`--checkouts`), and weighs them as sent.
+ * Opens the heaviest in Chromium under the conditions of bench:page, alternating with a payment page.
  *
  * - brotliBytes: the heaviest screen, with its style inlined, plus its script; requests and thirdPartyRequests until it
  *   is quiet, with its live stream; paintRatio: its median first contentful paint divided by the payment page's.
@@ -49,7 +49,7 @@ const { values: options } = parseArgs({
     short: { type: 'boolean', default: false },
     live: { type: 'boolean', default: false },
     checkouts: { type: 'string' },
-    /** One that bench/fill.ts has filled, whose roles may log in. It gets a member more. */
+    /** A database that bench/fill.ts has filled, whose roles may log in. The run adds a member. */
     database: { type: 'string' },
     screens: { type: 'string', default: '500' },
     seconds: { type: 'string', default: '20' },
@@ -57,7 +57,7 @@ const { values: options } = parseArgs({
 })
 const defaultCheckouts = options.short ? '40000' : options.live ? '100000' : '10000000'
 const checkouts = whole('checkouts', options.checkouts ?? defaultCheckouts, 1_000, 100_000_000)
-/** Enough that one store is a small part, as in a service in use. */
+/** Enough stores that each is a small part, as in a service in use. */
 const stores = options.short ? 20 : 200
 const rounds = options.short ? 1 : 9
 const changesPerSecond = 5
@@ -214,9 +214,9 @@ async function costOf({ ctx, storeId, origin }: Place, recorder: Recorder, cooki
   ]
   const costs: Cost[] = []
   for (const path of [null, ...lists.map((query) => `/payments?${query}`)]) {
-    // Whoever signs in begins at Home.
+    // A member who signs in starts at Home.
     const full = path === null ? '/' : `/stores/${storeId}${path}`
-    // Once before, so that what is remembered between requests is.
+    // Opens it once before, to fill what is cached between requests.
     await read(origin, full, cookie)
     recorder.sent.length = 0
     const { status, location } = await read(origin, full, cookie)
@@ -232,7 +232,7 @@ async function costOf({ ctx, storeId, origin }: Place, recorder: Recorder, cooki
   return costs
 }
 
-/** Every screen of the navigation, and what the list of payments leads to first. */
+/** Every screen of the navigation, and the first payment of the list. */
 async function weigh(origin: string, cookie: string, base: string) {
   const linksIn = (text: string) =>
     [...text.matchAll(/href="(\/[^"#?]+)"/g)].flatMap(([, path]) => path ?? [])
@@ -304,7 +304,7 @@ async function visit(browser: Browser, url: string, cookie: string): Promise<Vis
       "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0",
     )) as number
   }
-  // What the script asks for comes after the paint.
+  // The script's requests come after the paint.
   await wait(1_000)
   await context.close()
   return { paint, urls }

@@ -1,5 +1,5 @@
 /**
- * How fast checkouts are created compared with bare inserts in PostgreSQL: `npm run bench:create -- --seconds 5`.
+ * The speed of creating checkouts, compared with bare inserts in PostgreSQL: `npm run bench:create -- --seconds 5`.
  *
  * The numerator is durable creates per second over HTTP by one `serve` process, each with an API key to check, a fresh
  * Idempotency-Key, a stored answer and an event. There are two denominators, both `pgbench` on the same server and tables
@@ -8,8 +8,8 @@
  * five rounds; rates from different runs are not comparable. The goals are 1.0 and 0.7.
  *
  * `cpuMsPerCreate` is the processor time of PostgreSQL and `serve` (and `work`, if there is one) for a create, without
- * wrk, which stands for the stores. `bareCpuMsPerCreate` is that of PostgreSQL and pgbench for the three rows: pgbench
- * counts because it is the database's client there. Both exclude what the kernel does outside of a process.
+ * wrk, which plays the stores. `bareCpuMsPerCreate` is that of PostgreSQL and pgbench for the three rows: pgbench
+ * counts because it is the database's client there. Both exclude the kernel's work outside of processes.
  */
 import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'

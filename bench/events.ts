@@ -1,5 +1,5 @@
 /**
- * What the event costs a create: `npm run bench:events -- --seconds 5`.
+ * The cost of a create's event: `npm run bench:events -- --seconds 5`.
  *
  * The numerator is the server's own statement, which writes the checkout, the stored answer and the event; the
  * denominator is the same statement without the event. Both run in `pgbench`, prepared, in turns, on one server that
@@ -128,11 +128,11 @@ function scriptOf(statement: string, rows: number): string {
   }
   const [, names = ''] = / as i \(([^)]*)\)/.exec(statement) ?? []
   const parameters = names.split(', ').map((name) => {
-    // Columns that are not listed are null, which an empty text stands for.
+    // Columns that are not listed are null; an empty text means null.
     return `(select string_agg(${values[name] ?? "''"}, E'\\x1f') from generate_series(1, ${rows}) i)`
   })
   const text = statement
-    // pgbench would take it for one of its variables.
+    // pgbench would read it as one of its variables.
     .replace(':null', ': null')
     .replace(/\$(\d+)/g, (_, n) => parameters[Number.parseInt(n, 10) - 1] ?? "'5000'")
   return `\\set c :c + 1\n\\set r random(100000, 999999)\n\\set n :c * 1000 + :client_id\n${text};\n`

@@ -1,8 +1,10 @@
-/** Functions and tables in the schema `fill`, with which fill-rows.ts makes up ids, hashes and JSON like the program's. */
+/**
+ * Functions and tables in the schema `fill`, with which fill-rows.ts invents ids, hashes and JSON like the program's.
+ */
 export type Plan = {
   readonly seed: string
   readonly checkouts: number
-  /** Checkout n is created this much after checkout n - 1. */
+  /** The time between the creations of two successive checkouts. */
   readonly spacingMs: number
   readonly startMs: number
   readonly untilMs: number
@@ -32,8 +34,8 @@ const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const dayMs = 86_400_000
 
 /**
- * Functions are short and as strict about side effects as their bodies allow, so that PostgreSQL puts them into the
- * statement: a call costs more than the work.
+ * Functions are short and declared as free of side effects as they are, so that PostgreSQL inlines them: a call costs
+ * more than the work.
  */
 export function functions({ seed, pageUrl }: Plan): string {
   const define = (signature: string, type: string, body: string, volatility = 'immutable') =>
@@ -123,7 +125,7 @@ export function functions({ seed, pageUrl }: Plan): string {
             || f.due::text || '","payTo":"' || s.solana || '"}' else '' end || ']')::json`,
         'stable',
       ),
-      // Without the braces, because the store's view goes on.
+      // Without the braces, because the store's view has more fields.
       define(
         'checkout(f fill.facts, status text)',
         'text',

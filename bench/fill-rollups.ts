@@ -2,7 +2,7 @@ import { bounds, noFigures, takenKey } from '../server/src/checkouts/rollups/rol
 import type { Database } from '../server/src/database/db.ts'
 import { filled } from './fill-functions.ts'
 
-/** Writes what `work` would have counted from the events, in UTC, so that it finds nothing to count. */
+/** Writes the figures that `work` would have counted from the events, in UTC, so that it finds nothing to count. */
 export async function fillRollups(db: Database): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.script(`
@@ -18,7 +18,7 @@ export async function fillRollups(db: Database): Promise<void> {
   })
 }
 
-/** SQL: the figures of every store and span of so many milliseconds. */
+/** SQL: the figures of every store for each span of `ms` milliseconds. */
 function sums(ms: number): string {
   const key = takenKey(filled.network, filled.shownAsset, 'USD')
   return `with made as (

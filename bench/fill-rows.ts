@@ -1,7 +1,7 @@
 /**
- * The statements of fill.ts. A table of facts, one row per checkout, decides what became of each; every product table is
- * then written from it, a chunk of checkouts at a time. Both the facts and the functions are in a schema of their own,
- * which is dropped at the end.
+ * The statements of fill.ts. A table of facts has one row per checkout, which decides its outcome. Every product table
+ * is then written from it, a chunk of checkouts at a time. Both the facts and the functions are in a schema of their
+ * own, which is dropped at the end.
  */
 import type { Database } from '../server/src/database/db.ts'
 import type { StoreId } from '../server/src/ids.ts'
@@ -15,8 +15,8 @@ const longestMs = 31 * 3_600_000
 const hourMs = 3_600_000
 
 /**
- * What is told about a checkout of each kind, in order. A payment has the finality that it had at that moment. `failed`
- * is a payment that had no effect and died, `late` one after the expiry, `stray` one that nobody can match.
+ * The events of a checkout of each kind, in order. A payment has its finality at that moment. `failed` is a payment
+ * that had no effect and died, `late` one after the expiry, `stray` one that matches no checkout.
  */
 const steps = `
   ('open', 1, 'checkout.created', 1, 'OPEN', 'created', null),
@@ -42,7 +42,7 @@ const steps = `
   ('stray', 2, 'payment.unmatched', null, null, 'safe', 'safe'),
   ('stray', 3, 'checkout.expired', 2, 'EXPIRED', 'ended', null)`
 
-/** Makes the schema, and stores that are as old as a year, each with a key and a wallet of either family. */
+/** Creates the schema, and stores that are a year old, each with a key and a wallet of each family. */
 export async function makeStores(
   db: Database,
   plan: Plan,
@@ -160,7 +160,9 @@ export async function makeFacts(db: Database, plan: Plan, storeIds: readonly Sto
 const isCarried = `f.kind in ('paid', 'failed')`
 const isPlain = `f.kind in ('late', 'underpaid', 'stray')`
 
-/** Triggers and references would only find what is written here; `is_credited` is set along with the credit. */
+/**
+ * Triggers and references are off, because they would find nothing wrong. `is_credited` is set along with the credit.
+ */
 const settings = `
   set local statement_timeout = 0;
   set local work_mem = '256MB';
@@ -239,7 +241,10 @@ export async function fillCheckouts(db: Database, plan: Plan, first: number, las
   })
 }
 
-/** Writes everything that these thirds of the stores were told from the creation of checkout `first` until the one after `last`. */
+/**
+ * Writes the events of these thirds of the stores, from the creation of checkout `first` until that of the one after
+ * `last`.
+ */
 export async function fillEvents(
   db: Database,
   plan: Plan,

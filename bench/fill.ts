@@ -2,13 +2,12 @@
  * Fills a migrated database with a month of a service in use:
  * `node bench/fill.ts --database URL --checkouts 1000000 --seed 1`.
  *
- * Everything that a checkout leaves behind is there and agrees: its events, numbered without gaps in each store's log,
- * the stored answer for its idempotency key, the authorization, the transaction that carried it, and the credit. Nothing
- * is in progress, so a `work` process finds nothing to do but to forget answers and to expire checkouts when their time
- * comes. Rows are inserted in order of time and through the indexes, which then look as they do in production.
+ * Every checkout has all its rows, and they agree: its events, numbered without gaps in each store's log, the stored
+ * answer for its idempotency key, the authorization, the transaction that carried it, and the credit. Nothing is in
+ * progress, so a `work` process only deletes old answers and expires checkouts when their time comes. Rows are inserted
+ * in order of time and through the indexes, so the indexes look as they do in production.
  *
- * All of it follows from the seed and the time at which it ends: the same two give the same rows. Statements are in
- * fill-rows.ts.
+ * The seed and the end time determine everything: the same two give the same rows. Statements are in fill-rows.ts.
  */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -25,7 +24,7 @@ export type FillOptions = {
   readonly stores: number
   readonly checkouts: number
   readonly seed: string
-  /** When that ends. Checkouts whose day is not over by then and that nobody has paid are open. */
+  /** The end time. Unpaid checkouts that are younger than a day at that time are open. */
   readonly until: Date
   /** The URL of payment pages, without the checkout's id, as the service has it. */
   readonly pageUrl?: string
@@ -33,9 +32,9 @@ export type FillOptions = {
   readonly answersHours?: number
   /** Checkouts per transaction. */
   readonly chunk?: number
-  /** Told how many checkouts are in, and waited for. */
+  /** Called with the number of checkouts written, and awaited. */
   readonly onProgress?: (checkouts: number) => void | Promise<void>
-  /** Over how long the checkouts are spread; a month if it is not given. */
+  /** The time over which the checkouts are spread; a month by default. */
   readonly days?: number
 }
 
@@ -68,7 +67,8 @@ export async function fill(db: Database, options: FillOptions): Promise<StoreId[
   if (checkouts > 0) await makeFacts(db, plan, ids)
   for (let first = 1; first <= checkouts; first += chunk) {
     const last = Math.min(checkouts, first + chunk - 1)
-    // Two transactions at a time. Events take three times as long as all the rest, so this gives both the same amount of work.
+    // Two transactions at a time. Events take three times as long as everything else, so this split gives both the same
+    // amount of work.
     const withCheckouts = async () => {
       await fillCheckouts(db, plan, first, last)
       await fillEvents(db, plan, first, last, [0])
@@ -108,7 +108,7 @@ if (import.meta.main) {
       checkouts: { type: 'string', default: '100000' },
       stores: { type: 'string', default: '200' },
       seed: { type: 'string', default: '1' },
-      /** An ISO 8601 time; the present if it is not given. */
+      /** An ISO 8601 time; now by default. */
       until: { type: 'string' },
       'page-url': { type: 'string' },
     },

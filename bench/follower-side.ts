@@ -22,7 +22,7 @@ const gasPerCall = 160_000n
 const payTo = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 /** The account that sends the payments, one of those that anvil signs for. */
 const hand = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
-/** A follower that stands still must not keep us here. */
+/** A follower that makes no progress must not block the run. */
 const stepsMax = 2_000
 const limitMs = 240_000
 
@@ -32,7 +32,7 @@ export type Side = {
   readonly db: Database
   readonly storeId: string
   readonly calls: () => number
-  /** Reads as far as there is anything to read. Returns how long each step took. */
+  /** Reads until there is nothing left to read. Returns how long each step took. */
   readonly follow: () => Promise<number[]>
 }
 
@@ -99,7 +99,7 @@ async function isAtHead(chain: Chain, db: Database): Promise<boolean> {
   const [row] = await db.query<{ head_number: string; finalized_number: string }>(
     'select head_number, finalized_number from followers',
   )
-  // A chain without anything in flight is asked for its finality only now and then.
+  // The follower rarely asks for the finality of a chain with nothing in flight.
   const [waits] = await db.query('select 1 as one from credits where finalized_at is null limit 1')
   const finalized = Number.parseInt(row?.finalized_number ?? '0', 10)
   return (

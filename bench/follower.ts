@@ -1,16 +1,18 @@
 /**
- * How many payments one follower can credit: `npm run bench:follower`, or `-- --short` for blocks of 300 payments. With
- * `-- --beside FOLDER` another version of Farthing reads the same blocks by turns.
+ * The number of payments that one follower can credit: `npm run bench:follower`, or `-- --short` for blocks of 300
+ * payments. With `-- --beside FOLDER` another version of Farthing reads the same blocks by turns.
  *
  * The follower runs in this process, alone, against a private PostgreSQL (fsync on) and two providers, which are two
- * proxies to one anvil. The checkouts are PROCESSING and their authorizations were sent; each block carries 2,000 of them
- * in batches of 160, mined on request. What is measured is only the follower: reading, judging, crediting, finality.
+ * proxies to one anvil. The checkouts are PROCESSING and their authorizations were sent; each block carries 2,000 of
+ * them in batches of 160, mined on request. The measurement covers only the follower: reading, judging, crediting,
+ * finality.
  *
- * - block: single blocks, each read as soon as it is there, from the look at the head to the commit.
+ * - block: single blocks, each read as soon as it is mined, from the request for the head to the commit.
  * - safe, final: the same payments become safe, and then final, all at once, as they do on Base.
- * - catch-up: five more blocks after a rest, with their finality, until nothing is left to do.
- * - creditsPerSecond: what one follower can carry, if every payment costs it a block's, a safe's and a final's share.
- * - longestStepMs: the longest time in which the follower did not look for a new block.
+ * - catch-up: five more blocks after a pause, with their finality, until nothing is left to do.
+ * - creditsPerSecond: the payments per second that one follower can handle, if each costs its share of a block, a safe
+ *   and a final step.
+ * - longestStepMs: the longest time during which the follower did not check for a new block.
  * Absolute figures from a busy machine are not comparable; ratios within one run are.
  */
 import assert from 'node:assert/strict'
@@ -65,7 +67,7 @@ async function measure(chain: Chain, stand: Stand): Promise<void> {
   const payers = await chain.fundedPayers(creditsPerBlock)
   await chain.ask('evm_setIntervalMining', [0])
   for (const side of sides) await side.follow()
-  tell(`${payers.length} payers are funded, and the chain is read so far`)
+  tell(`${payers.length} payers are funded, and the chain is read up to here`)
 
   const measured: { side: Side; phase: Phase; figures: Figures }[] = []
   let turn = 0
@@ -115,7 +117,7 @@ async function meter({ folder }: Stand, side: Side, credits: number): Promise<Fi
   }
 }
 
-/** Every checkout is COMPLETED by one exact, final credit, and was told both once. */
+/** Every checkout is COMPLETED by one exact, final credit, and has one event for each. */
 async function judge({ name, db }: Side, expected: number): Promise<void> {
   const [row] = await db.query<Record<string, number>>(
     `select (select count(*)::int from checkouts where status = 'COMPLETED') as completed,
@@ -201,7 +203,7 @@ function report(
   )
 }
 
-/** The sum of what was measured of a side in a phase. */
+/** The sum of one side's measurements in a phase. */
 function of(measured: Measured, side: Side, phase: Phase): Figures {
   return measured
     .filter((one) => one.side === side && one.phase === phase)

@@ -1,15 +1,15 @@
 /**
- * What a long history costs: `npm run bench:history -- --checkouts 10000000`, or `-- --short` for a few seconds.
+ * The cost of a long history: `npm run bench:history -- --checkouts 10000000`, or `-- --short` for a few seconds.
  *
- * One database gets 10,000 checkouts of the last month, the other as many as asked, spread over 1,000 days. Nothing of it
- * is deleted. Then the same work is done in both by turns: checkouts are created, as `serve` does it, paid ones are
- * credited, completed, made final and numbered, as `work` does it, and checkouts by id, lists and the console's Home are
- * read. Buffers and WAL are those of PostgreSQL's statements; full-page images are off, because how many there are depends
- * on when the last checkpoint was. Autovacuum is off by then: it would still be busy with the fill.
+ * One database gets 10,000 checkouts of the last month, the other the requested number, spread over 1,000 days. Nothing
+ * is deleted. Then both do the same work in turns. Checkouts are created, as `serve` does it. Paid ones are credited,
+ * completed, made final and numbered, as `work` does it. Checkouts by id, lists and the console's Home are read.
+ * Buffers and WAL are those of PostgreSQL's statements. Full-page images are off, because their number depends on the
+ * time since the last checkpoint. Autovacuum is off, because it would still be busy with the fill.
  *
- * For each kind of work: buffersRatio, walRatio and cpuRatio, big by small, and readMs of the reads in the big database.
- * The exit code is 1 if a create or a payment touches more than 1.3 times the buffers, or a read more than twice; a short
- * run has too few rows for ratios and does not judge them.
+ * For each kind of work: buffersRatio, walRatio and cpuRatio, which divide the big database's figure by the small
+ * one's, and readMs of the reads in the big database. The exit code is 1 if a create or a payment touches more than 1.3
+ * times the buffers, or a read more than twice; a short run has too few rows for ratios and does not judge them.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -57,14 +57,14 @@ const checkoutsSmall = options.short ? 1_000 : 10_000
 const days = 1_000
 const stores = options.short ? 10 : 200
 const rounds = options.short ? 1 : 10
-/** As many as under load: a batch of creates, and a full block's payments. */
+/** The sizes under load: a batch of creates, and a full block's payments. */
 const createsPerBatch = 64
 const paysPerBatch = 160
 const batchesPerRound = options.short ? 2 : 8
 const readsPerRound = options.short ? 20 : 100
 /** A create and a payment go down a few more levels of their indexes. A list may skip rows that are no longer current. */
 const ratioMax = { create: 1.3, pay: 1.3, read: 2, list: 2, home: 2 }
-/** A worker of autovacuum ends at the next page that it looks at. */
+/** An autovacuum worker ends at the next page that it reads. */
 const settleMs = 60_000
 const lookAgainMs = 100
 const network = filled.network
@@ -72,10 +72,10 @@ const network = filled.network
 type Side = {
   readonly name: 'small' | 'big'
   readonly ctx: Context
-  /** One connection on which a statement may take as long as it takes. */
+  /** One connection without a time limit for statements. */
   readonly patient: Database
   readonly storeIds: readonly StoreId[]
-  /** Checkouts of its whole time, drawn by lot. */
+  /** Checkouts drawn at random from the whole time. */
   readonly old: readonly { readonly id: CheckoutId; readonly storeId: StoreId }[]
 }
 type Work = keyof typeof ratioMax
@@ -208,14 +208,14 @@ async function open(stand: Stand, name: Side['name'], wanted: number): Promise<S
   return { name, ctx, patient, storeIds, old }
 }
 
-/** Stops the work that PostgreSQL still does in the background on what was just filled. */
+/** Stops PostgreSQL's background work on the rows that were just written. */
 async function settle(db: Database): Promise<void> {
   await db.query('alter system set autovacuum = off')
   await db.query('select pg_reload_conf()')
   const deadline = performance.now() + settleMs
   const endWorkers = `select pg_terminate_backend(pid) from pg_stat_activity where backend_type like 'autovacuum%'`
   while ((await db.query(endWorkers)).length > 0) {
-    assert(performance.now() < deadline, 'autovacuum goes on')
+    assert(performance.now() < deadline, 'autovacuum does not stop')
     await wait(lookAgainMs)
   }
   await db.query('checkpoint')
@@ -255,7 +255,7 @@ async function create({ ctx, storeIds }: Side): Promise<number> {
   return batchesPerRound * createsPerBatch
 }
 
-/** Checkouts whose payment is on its way, and what `work` does when it lands and when it is final. */
+/** Checkouts with a payment in progress, and the work that `work` does when the payment lands and when it is final. */
 async function pay(side: Side): Promise<number> {
   const { ctx, storeIds } = side
   for (let i = 0; i < batchesPerRound; i++) {

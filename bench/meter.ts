@@ -1,4 +1,4 @@
-/** What a measurement costs PostgreSQL and the machine. */
+/** The cost of a measurement for PostgreSQL and the machine. */
 import { readFileSync } from 'node:fs'
 import type { Database } from '../server/src/database/db.ts'
 import { round } from './figures.ts'
@@ -38,7 +38,7 @@ export function subtract(after: Use, before: Use): Use {
 /** A share of processor time above this makes rates, and to a lesser degree ratios, unreliable. */
 const stealPercentMax = 10
 
-/** Begins to watch how much of the processors' time other machines take. */
+/** Starts to measure how much of the processors' time other machines take. */
 export function watchSteal(): () => { readonly stealPercent: number; readonly warning: string | null } {
   const before = readTimes()
   return () => {

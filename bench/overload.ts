@@ -2,22 +2,22 @@
  * Payments per second when more arrive than can be settled: `npm run bench:overload`, or `-- --short` as in CI.
  *
  * One `serve`, one `work`, one settler, a private PostgreSQL that is empty and has no statistics, and one anvil with
- * 2-second blocks, on the same machine as the load. A payer sends a payment and repeats it as its Retry-After says until
- * it is paid, then the next one. A small load comes first. Then each level keeps that many payers busy; the largest is
- * followed by the small load again, measured from ten seconds after the large one has ended.
+ * 2-second blocks, on the same machine as the load. A payer sends a payment and repeats it as its Retry-After says
+ * until it is paid, then the next one. A small load comes first. Then each level keeps a number of payers busy. After
+ * the largest level, the small load runs again, measured from ten seconds after the large one has ended.
  *
  * - ratio: payments per second at the largest level, divided by the best of all levels.
- * - recovered: payments per second of the small load after the large one, divided by what it was at first.
+ * - recovered: payments per second of the small load after the large one, divided by its first rate.
  * - slowestMs: the longest that any request waited for its answer. A payer is promised one within 25 seconds.
- * - pagesPerPayment: what the statement that reads most has read, in pages of 8 KB per payment. One that reads a whole
- *   table for each payment is how the rate collapses (server/src/database/db.ts).
+ * - pagesPerPayment: the pages of 8 KB per payment that the most expensive statement has read. The rate collapses when
+ *   a statement reads a whole table for each payment (server/src/database/db.ts).
  * - refused: how often payers were told to come back later, at the largest level; refusalMs: how long that took, median.
  *
  * If other machines take more than 10 % of the processors' time, rates of different seconds cannot be compared, and only
  * the answers are judged.
  *
- * With `--fault` something is wrong during every level: `node` delays each answer of the nodes by 300 ms, `disk` makes
- * each commit wait for 50 ms, and `pause` stops all our processes and the database for 5 seconds.
+ * With `--fault`, every level runs with a fault: `node` delays each answer of the nodes by 300 ms, `disk` makes each
+ * commit wait for 50 ms, and `pause` stops all our processes and the database for 5 seconds.
  */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -52,9 +52,9 @@ const smallLevel = 100
 const smallSeconds = 14
 /** How soon after the load has ended the rate must be back. */
 const recoverySeconds = 10
-/** 25 seconds, and what a request may wait for its turn on a machine that does nothing else. */
+/** 25 seconds, plus the time that a request may wait for its turn on an idle machine. */
 const answerMsMax = 30_000
-/** More payments than any machine that we have seen completes per second: a level must not run out of them. */
+/** More payments per second than any machine that we have seen completes, so that a level does not run out of them. */
 const perSecondMax = options.short ? 300 : 400
 const warmPayments = 25
 /** A payment's own rows and index entries are some fifty pages; a statement that walks through a table reads thousands. */
@@ -150,8 +150,8 @@ async function measure(chain: Chain, stand: Stand): Promise<void> {
 }
 
 /**
- * What each statement has read per payment, in pages of 8 KB, most first; or per row that it returned, if these are more:
- * requests that are refused or wait are read too.
+ * The pages of 8 KB that each statement has read per payment, most first. If it returned more rows than there are
+ * payments, the figure is per row, because refused and waiting requests read too.
  */
 async function readReads({
   db,
@@ -173,7 +173,7 @@ function rate(answers: readonly Timed[], from: number, to: number): number {
   return round(paid.length / (to - from), 1)
 }
 
-/** Stops our processes and the database's at the given time, and lets them go on after some seconds. */
+/** Stops our processes and the database's at the given time, and resumes them after some seconds. */
 async function pause({ folder }: Stand, ours: Ours, afterSeconds: number): Promise<void> {
   await wait(afterSeconds * 1_000)
   const postmaster = Number.parseInt(readFileSync(`${folder}/data/postmaster.pid`, 'utf8'), 10)

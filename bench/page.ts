@@ -1,5 +1,5 @@
 /**
- * What the payment page costs a buyer, compared with the paywall of the x402 packages: `npm run bench:page`, or
+ * The cost of the payment page for a buyer, compared with the paywall of the x402 packages: `npm run bench:page`, or
  * `-- --short`.
  *
  * Both pages are served from this machine, compressed, and opened in Chromium without a cache, under the conditions of

@@ -1,4 +1,4 @@
-/** The calldata of our batches, and what Multicall3 would need for the same payments. */
+/** The calldata of our batches, and that of Multicall3 for the same payments. */
 import assert from 'node:assert/strict'
 import { type Hex, parseTransaction } from 'viem'
 import { batcher, readBatchCalldata } from '../server/src/chains/evm/batcher.ts'

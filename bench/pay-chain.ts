@@ -40,7 +40,7 @@ export type Payer = { readonly key: Buffer; readonly address: Hex }
 export type Receipt = { readonly gasUsed: bigint; readonly isGood: boolean; readonly logs: number }
 export type Chain = Awaited<ReturnType<typeof openChain>>
 
-/** Does this on a chain of its own, which ends with it. */
+/** Runs `work` on a new chain, and stops the chain afterwards. */
 export async function onChain(
   work: (chain: Chain) => Promise<void>,
   hasTransactionCap = true,

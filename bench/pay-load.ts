@@ -19,7 +19,7 @@ export type Load = {
   readonly elapsedMs: number
 }
 
-/** "Not known yet" and "not now": a client repeats the same request. 502 and 504 are a proxy's. */
+/** "Not known yet" and "not now", after which a client repeats the same request. 502 and 504 come from a proxy. */
 const repeated = new Set([202, 409, 502, 503, 504])
 const repeatMs = 250
 /** Connections are opened beforehand, a few at a time: the benchmark measures payments, not connecting. */
@@ -76,8 +76,8 @@ export type Timed = Answer & { readonly tookMs: number; readonly atMs: number }
 
 /**
  * Keeps `inFlight` payers busy for some seconds: each sends one payment after the other, and repeats it as its
- * Retry-After says until it is paid. Then nobody sends any more, and the requests under way have `graceMs` to be
- * answered: one that is not counts as answered with status 0.
+ * Retry-After says until it is paid. Then sending stops, and the requests in progress have `graceMs` to be answered.
+ * One that is not answered counts as status 0.
  */
 export async function press(
   payments: readonly Ready[],

@@ -15,8 +15,8 @@
  * - latencyRatio: median time of a single payment; both sides start at the same points between two blocks.
  * - rpcCallsPerPayment, cpuMsPerPayment: at the largest number in flight; cpu is user and system time of serve and
  *   work. PostgreSQL's is reported separately.
- * - walBytesPerPayment, statementsPerPayment, commitsPerPayment: what PostgreSQL wrote and did, from the request until the
- *   payment is final and its events are numbered; without the checkout's creation.
+ * - walBytesPerPayment, statementsPerPayment, commitsPerPayment: PostgreSQL's work from the request until the payment
+ *   is final and its events are numbered, without the checkout's creation.
  * - with another version beside: throughput, processor time (ours and PostgreSQL's), WAL and statements, each divided by
  *   the other version's.
  * Absolute figures from different runs, or from a busy machine, are not comparable; ratios within a run are.
@@ -82,7 +82,7 @@ type Measured = {
   readonly databaseCpuMs: number
   readonly nodeCpuMs: number
   readonly calls: number
-  /** Nothing for the reference, which has no database. */
+  /** Zero for the reference, which has no database. */
   readonly use: Use
 }
 

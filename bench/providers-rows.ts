@@ -15,7 +15,7 @@ import { quantile, round, say } from './figures.ts'
 const isShort = process.env.SHORT === '1'
 const only = process.env.ONLY ?? ''
 const shortRows = ['quicknodeFree', 'publicProxyd']
-/** More at once, and the processor would be what is measured. */
+/** With more at once, the processor would be the limit. */
 const rowsAtOnce = isShort ? 2 : 3
 const payments = isShort ? 10 : 50
 const paidAtOnce = 5
@@ -30,14 +30,14 @@ const reorganised = 3
 const behindAtStart = { safe: 600, finalized: 6_000 }
 /** Nothing may take longer. */
 const limitMs = 300_000
-/** A payer comes back when it is told to, but not later than this. */
+/** A payer comes back when the server says, but not later than this. */
 const repeatMsMax = 2_000
 
 type Row = {
   readonly shop: Shop | SvmShop
   readonly providers: readonly Provider[]
   readonly readiness: () => Promise<string | null>
-  /** Signs with an account that nobody else uses. */
+  /** Signs with an account that nothing else uses. */
   readonly sign: (checkoutId: string) => Promise<string>
   readonly repeats: Map<string, number>
 }
@@ -68,7 +68,7 @@ async function openEvmRow(policy: Policy): Promise<Row> {
     payers.map(({ address }) => address),
     2_000_000n,
   )
-  const sign = async (id: string) => await shop.sign(id, payers.pop() ?? assert.fail('nobody is left'))
+  const sign = async (id: string) => await shop.sign(id, payers.pop() ?? assert.fail('no payer is left'))
   return toRow(shop, providers, sign)
 }
 
@@ -139,7 +139,7 @@ async function payOne({ shop, sign, repeats }: Row, id: string): Promise<number>
   let header: string | null = null
   let startedAt = 0
   for (;;) {
-    // Without a payment, a request is told the terms, or that no payment is accepted now.
+    // A request without a payment gets the terms, or the answer that no payment is accepted now.
     const asked = await shop.pay(id)
     if (asked.statusCode === 402) header ??= await sign(id)
     startedAt ||= performance.now()

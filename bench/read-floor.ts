@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import Fastify from 'fastify'
 
-/** One answer of ours, as `GET /pay/…`, `POST /api/…` or `GET /api/…` got it. */
+/** One of our answers to `GET /pay/…`, `POST /api/…` or `GET /api/…`. */
 export type Sample = {
   readonly method: 'GET' | 'POST'
   /** With the checkout's id as `:checkoutId`. */

@@ -1,12 +1,12 @@
 /**
- * How many reads one `serve` process answers, compared with a process that only sends the same bytes:
- * `npm run bench:read`, or `-- --short` as in CI.
+ * The read rate of one `serve` process, compared with a process that only sends the same bytes: `npm run bench:read`,
+ * or `-- --short` as in CI.
  *
  * Three reads: the 402 of a checkout (`POST /api/v1/checkouts/{id}` without a payment), its payment page, compressed as
  * for a browser, and the store's own read with its key. Each is also answered by bare `node:http` and by Fastify, which
  * send the same status, headers and body from memory. The three sides take turns within a round, in reverse order in
  * every other one, with one wrk and 64 connections, which ask for several checkouts in turn. A ratio is the median over
- * the rounds of our rate divided by theirs. On a machine that others use, the processor time of a request says more.
+ * the rounds of our rate divided by theirs. On a shared machine, the processor time per request says more.
  */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
@@ -134,7 +134,7 @@ async function prepare(db: Database, environment: Readonly<Record<string, string
   }
 }
 
-/** One of our answers. What Node adds by itself is left out. */
+/** One of our answers, without the headers that Node adds by itself. */
 async function sample(address: string, { method, path, headers }: Asked, id: string): Promise<Sample> {
   const own = ['connection', 'date', 'keep-alive', 'transfer-encoding']
   return await new Promise((resolve, reject) => {

@@ -3,8 +3,8 @@
  * `-- --short` for 100 of them.
  *
  * One `serve` and one `work` process on a private PostgreSQL (fsync on), one settler, anvil with 2-second blocks. First
- * the payments that are refunded are made and become final. Then the same small load of payments runs without refunds,
- * beside them, and without them again. All refunds must be COMPLETED, each recipient must have the money back once, and
+ * the payments to refund are made and become final. Then the same small load of payments runs without refunds, during
+ * the refunds, and without them again. All refunds must be COMPLETED, each recipient must have the money back once, and
  * the store's wallet must hold the rest.
  *
  * - p99Ratio: the 99th percentile of payments beside refunds, divided by that of both rounds without. At most 1.5.
@@ -37,7 +37,7 @@ const refundsAtOnce = 10
 const payLimitMs = 240_000
 const refundWaitMs = 240_000
 const p99RatioMax = 1.5
-/** anvil's second account, which `openOurs` is paid at. Everybody knows its key. */
+/** anvil's second account, which is the wallet of `openOurs`. Its key is public. */
 const wallet = mnemonicToAccount('test test test test test test test test test test test junk', {
   addressIndex: 1,
 })
@@ -118,7 +118,7 @@ async function payReady(ready: readonly Ready[]): Promise<Load> {
   return load
 }
 
-/** What a store's own program does: finds each buyer's payment, asks for the refund, signs it and waits for it. */
+/** Does what a store's program does: finds each buyer's payment, requests the refund, signs it and waits for it. */
 async function refundAll(
   client: ReturnType<typeof createClient>,
   payers: readonly Payer[],
@@ -149,7 +149,7 @@ async function judge(
   const open = done.filter(({ status }) => status !== 'COMPLETED')
   assert.deepEqual(open, [], `${open.length} refunds are not done`)
   assert.equal(done.length, refunds)
-  assert.equal(await chain.countPaid(refunded), 0, 'a buyer has not got the money back')
+  assert.equal(await chain.countPaid(refunded), 0, 'a buyer did not get the money back')
   const kept = BigInt(warmPayments + 3 * payments) * units
   assert.equal(await chain.balance(ours.payTo), kept, 'the store’s wallet does not hold the rest')
 }

@@ -1,5 +1,5 @@
 /**
- * What the rights of the database roles cost per create: `npm run bench:roles -- --rounds 20`.
+ * The cost per create of the database roles' rights: `npm run bench:roles -- --rounds 20`.
  *
  * Two databases on one server, each with its own `serve`: one with the rights of server/rights (grants, policies,
  * a trigger) and `farthing_serve`, one without any of them and a superuser. Rounds alternate. `ratio` is the

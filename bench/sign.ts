@@ -1,9 +1,10 @@
 /**
- * What a lane waits for a signature, with the key in its own process and with `signer` behind its socket:
- * `npm run bench:sign`.
+ * How long a lane waits for a signature, with the key in its own process and with `signer` behind its socket: `npm run
+ * bench:sign`.
  *
- * One payment, and a full batch through the batcher; the two take turns, and each is asked one at a time, as a lane does.
- * The policy decodes every call in both. The day's limit is kept on disk by `signer`, so its write is part of it.
+ * Signs one payment, and a full batch through the batcher. Both sides take turns and get one request at a time, as from
+ * a lane. The policy decodes every call in both. `signer` keeps the day's limit on disk, so its time includes that
+ * write.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'

@@ -1,4 +1,4 @@
-/** The conditions of a slow phone, for Chromium: what bench:page and bench:console load pages with. */
+/** The conditions of a slow phone, for Chromium. bench:page and bench:console load pages under them. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

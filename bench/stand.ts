@@ -24,7 +24,7 @@ import { registerWallet } from '../server/src/stores/wallets.ts'
 export type Stand = {
   readonly folder: string
   readonly cluster: Cluster
-  /** What its PostgreSQL was started with. */
+  /** The settings that its PostgreSQL was started with. */
   readonly settings: readonly string[]
   /** Killed when the measurement ends, even if it fails. */
   readonly children: Set<ChildProcess>
@@ -37,7 +37,7 @@ export type Server = {
   readonly operationsPort: number
 }
 
-/** A start takes a second, and half a minute on a machine that does much else. */
+/** A start takes a second, or half a minute on a busy machine. */
 const startTimeoutMs = 90_000
 const main = new URL('../server/src/main.ts', import.meta.url).pathname
 const execute = promisify(execFile)
@@ -119,7 +119,7 @@ export async function makeDatabase(
   return { url, db }
 }
 
-/** The cluster trusts whoever connects by loopback. A migration of another commit may have made no roles. */
+/** The cluster trusts every connection from loopback. A migration of another commit may not create the roles. */
 export async function letRolesLogIn(db: Database): Promise<void> {
   for (const role of ['console', 'serve', 'work'])
     await db.query(`do $$ begin
@@ -145,7 +145,7 @@ export function settingsFor(databaseUrl: string): Record<string, string> {
   }
 }
 
-/** Creates a live store that is paid at this wallet. Returns its API key. */
+/** Creates a live store with this wallet. Returns its API key. */
 export async function makeStore(
   db: Database,
   settings: Readonly<Record<string, string>>,
