@@ -145,7 +145,8 @@ async function probeState(chain: Chain, head: ToldBlock, asset: string): Promise
   const isTold = (_: ToldBlock, i: number) => isAnswer(told.outcomes[i])
   const oldest = [head, ...blocks].findLast(isTold)
   const kept = oldest ? { blocks: head.number - oldest.number, seconds: secondsBetween(oldest, head) } : null
-  const fact = `state of the last ${kept?.blocks ?? 0} blocks`
+  const count = kept?.blocks ?? 0
+  const fact = `state of the last ${count === 1 ? 'block' : `${count} blocks`}`
   const { negativeSeconds } = chain.network
   if (oldest === [head, ...blocks].at(-1)) return { facts: [`${fact} and more`], troubles: [] }
   if (kept && kept.seconds > negativeSeconds) return { facts: [fact], troubles: [] }

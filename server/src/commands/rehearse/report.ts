@@ -49,7 +49,7 @@ export function openReport(
       '',
       `- **Network:** ${network.id}, ${network.caip2}`,
       `- **Begun:** ${begunAt.toISOString()}`,
-      `- **Last line:** ${(lines.at(-1)?.at ?? begunAt).toISOString()}`,
+      `- **Took:** ${toSeconds((lines.at(-1)?.at ?? begunAt).getTime() - begunAt.getTime())} s until the last line`,
       `- **Version:** ${describeVersion()}`,
       `- **Outcome:** ${outcome}`,
       '',

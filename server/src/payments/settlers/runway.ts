@@ -61,9 +61,22 @@ export function describeRunway({ nativeCurrency }: Network, runway: Runway): str
   const cost =
     costPerPayment === null
       ? 'nothing settled in the last day'
-      : `${amount(costPerPayment)} per payment in the last day`
-  const hours = hoursLeft === null ? '' : `, ${hoursLeft} hours at the last day’s rate`
+      : `${amount(roundUp(costPerPayment))} per payment in the last day`
+  const hours = hoursLeft === null ? '' : `, ${describeHours(hoursLeft)} at the last day’s rate`
   return `${cost}, ${paymentsLeft} payments left${hours}${refused}`
+}
+
+/** To three significant digits. */
+function roundUp(units: bigint): bigint {
+  const step = 10n ** BigInt(Math.max(0, `${units}`.length - 3))
+  return ((units + step - 1n) / step) * step
+}
+
+/** So long that the number of hours says nothing. */
+const hoursShownMax = 365n * 24n
+
+function describeHours(hours: bigint): string {
+  return hours > hoursShownMax ? 'more than a year' : `${hours} hours`
 }
 
 /**
