@@ -93,12 +93,12 @@ export type CreateLink = {
 export type UpdateLink = {
   title?: string
   description?: string | null
-  /** Either this or both limits. Checkouts of the link that nobody has begun to pay are canceled. */
+  /** Either this or both limits. Checkouts of the link whose payment has not begun are canceled. */
   priceAmount?: string
   minAmount?: string
   maxAmount?: string
   until?: string
   metadata?: Record<string, string>
-  /** Closes the link for good. Its checkouts that nobody has begun to pay are canceled. */
+  /** Closes the link for good. Its checkouts whose payment has not begun are canceled. */
   status?: 'CLOSED'
 }
