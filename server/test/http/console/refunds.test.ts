@@ -293,7 +293,10 @@ test('no node is asked about a refund while anything of the store is locked', as
 test('a stolen cookie refunds the signing payer and nobody else: another address takes a touch for exactly that', async () => {
   const { store, owner, paymentId, form, ask } = await openShop()
   const address = newPayer().address
-  const values = { key: newKey(), amount: '2', recipient: address, reason: 'lost wallet', way: 'signed' }
+  const values = {
+    key: newKey(),
+    ...{ amount: '2', unit: 'token', recipient: address, reason: 'lost wallet', way: 'signed' },
+  }
   for (const path of [form, `${form}/address`]) {
     const { statusCode, headers } = await ask(values, owner, path)
     assert.equal(statusCode, path === form ? 303 : 403)
@@ -308,6 +311,7 @@ test('a stolen cookie refunds the signing payer and nobody else: another address
   for (const changes of [
     { recipient: payer },
     { amount: '12.50' },
+    { unit: 'EUR' },
     { paymentId: 'pay_other' },
     { storeId: 'st_x' },
   ])

@@ -1,17 +1,17 @@
 import { hash } from 'node:crypto'
 import type { Actor } from '@farthing/sdk'
 import type { FastifyReply } from 'fastify'
+import { readCheckouts } from '../../../checkouts/read.ts'
 import type { Context } from '../../../context.ts'
 import { isId, randomText } from '../../../ids.ts'
 import type { Acting } from '../../../members/act.ts'
 import type { Role } from '../../../members/member.ts'
 import { Refusal } from '../../../members/refusal.ts'
-import { type Decimal, parsePrice } from '../../../money.ts'
 import type { CreditRow } from '../../../payments/credits/credit.ts'
 import { readPayment, type StorePayment } from '../../../payments/credits/store-payments.ts'
 import type { Rails } from '../../../payments/rail.ts'
 import { openRails } from '../../../payments/rails.ts'
-import { invalid, Problem } from '../../../problems.ts'
+import { Problem } from '../../../problems.ts'
 import { confirmAddress, judgeNamed } from '../../../refunds/address-requests/confirm.ts'
 import { createAddressRequest } from '../../../refunds/address-requests/create.ts'
 import { cancelRefund } from '../../../refunds/cancel.ts'
@@ -24,10 +24,11 @@ import { prepareRefund, signRefund } from '../../../refunds/sign.ts'
 import { readStore } from '../../../stores/rows.ts'
 import { fill, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
-import { isAmbiguous, isNothing, withPoint } from '../fields.ts'
+import { isNothing } from '../fields.ts'
 import { showExactTime } from '../formats.ts'
 import { renderApiLine, sendSecret } from '../parts.ts'
 import { inWords, type Screen, type StoreRoutes, sentenceFor } from '../screen.ts'
+import { inToken, orderOf, type PaidOrder, unitsOf } from './amount.ts'
 import {
   type EnteredRefund,
   type One,
@@ -235,6 +236,7 @@ function mountCreating({ get, post }: StoreRoutes): void {
       amount: '',
       recipient: '',
       reason: '',
+      unit: '',
       way: 'signed',
     } as const
     return sendForm(screen, screen.asked('to') === 'address' ? 'address' : 'own', entered, null)
@@ -243,7 +245,7 @@ function mountCreating({ get, post }: StoreRoutes): void {
   /** To the payer who signed, or to the address that the buyer will name: a stolen cookie sends money nowhere else. */
   post(newPath, writing, (screen) => {
     return answerForm(screen, 'own', async (payment, entered) => {
-      const asked = toAsked(payment, entered, null)
+      const asked = await toAsked(screen, payment, entered, null)
       const may = { mayChooseRecipient: false }
       const recipient = await chooseRecipient(screen.ctx, screen.storeId, may, asked)
       return await screen.act((acting) => create(screen, acting, asked, recipient))
@@ -255,7 +257,7 @@ function mountCreating({ get, post }: StoreRoutes): void {
     return answerForm(screen, 'address', async (payment, entered) => {
       const touch = await screen.touch()
       const values = { paymentId: payment.paymentId, ...entered, way: screen.field('way') }
-      const asked = toAsked(payment, entered, entered.recipient)
+      const asked = await toAsked(screen, payment, entered, entered.recipient)
       const may = { mayChooseRecipient: true }
       const recipient = await chooseRecipient(screen.ctx, screen.storeId, may, asked)
       return await screen.actWith(touch, 'refund.create', values, (acting) =>
@@ -284,27 +286,32 @@ async function create(
   return id
 }
 
-function toAsked(payment: StorePayment, entered: EnteredRefund, recipient: string | null): AskedRefund {
+async function toAsked(
+  screen: Screen,
+  payment: StorePayment,
+  entered: EnteredRefund,
+  recipient: string | null,
+): Promise<AskedRefund> {
   const { paymentId } = payment
+  const [order, { left }] = await Promise.all([
+    readOrder(screen, payment),
+    readRemainder(screen, payment, payment.mayDecide),
+  ])
   const { key, way } = entered
   const reason = entered.reason.trim().replaceAll(/\s+/g, ' ')
   const bodyHash = hash('sha256', JSON.stringify([paymentId, recipient, entered]), 'base64')
   return {
     ...{ paymentId, recipient, way },
-    amount: unitsOf(entered.amount, describeOption(payment).decimals),
+    amount: unitsOf(entered, describeOption(payment).decimals, order, left),
     reason: reason === '' ? null : reason,
     idempotency: { key: `console ${key}`, bodyHash },
   }
 }
 
-/** Whole tokens as people write them, in the asset's smallest unit. */
-function unitsOf(text: string, decimals: number): bigint {
-  if (isAmbiguous(text, decimals))
-    throw invalid({ pointer: '/amount', code: 'ambiguous', detail: 'Thousands or decimals?' })
-  const amount: Decimal | null = parsePrice(withPoint(text))
-  if (!amount || amount.scale > decimals)
-    throw invalid({ pointer: '/amount', code: 'amount', detail: 'Must be an amount of the token.' })
-  return amount.coefficient * 10n ** BigInt(decimals - amount.scale)
+async function readOrder({ ctx, storeId }: Screen, payment: CreditRow): Promise<PaidOrder | null> {
+  const { checkoutId } = payment
+  const checkouts = checkoutId === null ? null : await readCheckouts(ctx.db, storeId, [checkoutId])
+  return orderOf(checkouts?.get(checkoutId ?? '') ?? null, payment)
 }
 
 /** Goes to the refund, or back to the form with the entered values and what is wrong with them. */
@@ -332,6 +339,7 @@ function readEntered({ field }: Screen): EnteredRefund {
   return {
     key,
     amount: field('amount'),
+    unit: field('unit') || inToken,
     recipient: field('recipient'),
     reason: field('reason'),
     way: field('way') === 'self-sent' ? 'self-sent' : 'signed',
@@ -352,7 +360,10 @@ async function sendForm(
   problem: string | null,
 ): Promise<FastifyReply> {
   const payment = await readOwn(screen)
-  const remainder = await readRemainder(screen, payment, payment.mayDecide)
+  const [order, remainder] = await Promise.all([
+    readOrder(screen, payment),
+    readRemainder(screen, payment, payment.mayDecide),
+  ])
   const line = {
     method: 'POST',
     path: `/payments/${payment.paymentId}/refunds`,
@@ -362,7 +373,7 @@ async function sendForm(
     ...(problem !== null && { status: 409 }),
     screen: 'refunds',
     title: screen.texts.refunds.refund,
-    main: html`${renderForm(screen, remainder, to, entered, problem)}${
+    main: html`${renderForm(screen, { ...remainder, order, to }, entered, problem)}${
       remainder.obstacle === null && renderApiLine(screen, line)
     }`,
   })

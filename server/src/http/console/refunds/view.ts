@@ -1,6 +1,7 @@
 import type { RefundStatus, RefundWay, Refund as Wire } from '@farthing/sdk'
 import { toShown } from '../../../chains/families.ts'
 import { describeForWallets } from '../../../chains/wallet-links.ts'
+import { parsePrice } from '../../../money.ts'
 import { networks } from '../../../networks.ts'
 import type { CreditRow } from '../../../payments/credits/credit.ts'
 import { expectedFinalAt } from '../../../refunds/create.ts'
@@ -8,11 +9,20 @@ import type { Refund } from '../../../refunds/refund.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
 import { toTyped } from '../fields.ts'
-import { type Locale, showExactTime, showFours, showShort, showTime, showTokens } from '../formats.ts'
+import {
+  type Locale,
+  showExactTime,
+  showFours,
+  showMoney,
+  showShort,
+  showTime,
+  showTokens,
+} from '../formats.ts'
 import {
   renderAlert,
   renderChip,
   renderChoice,
+  renderChooser,
   renderCopied,
   renderFact,
   renderField,
@@ -30,6 +40,7 @@ import { cut } from '../payments/view.ts'
 import { type Screen, withQuery } from '../screen.ts'
 import type { Texts } from '../texts/choose.ts'
 import { nodeForWallets } from '../wallets/parts.ts'
+import { currencyOf, inCurrency, inToken, type PaidOrder } from './amount.ts'
 
 export const statuses: readonly RefundStatus[] = [
   'REQUESTED',
@@ -370,43 +381,57 @@ export type To = 'own' | 'address'
 export type EnteredRefund = {
   readonly key: string
   readonly amount: string
+  /** What the amount is in: the order's currency or the token. Empty: as the form suggests. */
+  readonly unit: string
   readonly recipient: string
   readonly reason: string
   readonly way: RefundWay
 }
 const ways: readonly RefundWay[] = ['signed', 'self-sent']
 
+/** What the form is about: what is left of a payment, the order that it paid, and who is to get it. */
+export type RefundFacts = Remainder & { readonly order: PaidOrder | null; readonly to: To }
+
 export function renderForm(
   screen: Screen,
-  remainder: Remainder,
-  to: To,
+  refundable: RefundFacts,
   entered: EnteredRefund,
   problem: string | null,
 ): Html {
   const { base, locale } = screen
   const texts = screen.texts.refunds
-  const { payment, left } = remainder
+  const { payment, left, order } = refundable
   const units = (amount: bigint) => showTokens(locale, payment, amount)
-  const obstacle = renderObstacle(screen, remainder)
+  const obstacle = renderObstacle(screen, refundable)
   const from = showFours(toShown(payment.network, payment.payTo))
   const above = html`<p><a href="${base}/payments/${payment.paymentId}">${texts.ofPayment}</a></p>`
   return html`${renderHead(texts.refund, { above })}
 ${renderAlert(problem)}
 <div class="split"><section class="pane stack">${
-    obstacle ? html`<p class="words">${obstacle}</p>` : renderFields(screen, remainder, to, entered)
+    obstacle ? html`<p class="words">${obstacle}</p>` : renderFields(screen, refundable, entered)
   }</section>
-<section class="facts stack"><dl class="list">${renderFact(texts.received, units(payment.amount))}
+<section class="facts stack">${order && renderOrder(screen, order, payment)}
+<dl class="list">${renderFact(texts.received, units(payment.amount))}
 ${renderFact(texts.refunded, units(payment.amount - left))}
 ${renderFact(texts.left, html`<strong>${units(left)}</strong>`)}</dl>
 <dl class="list tall">${renderFact(texts.from, from)}</dl></section></div>`
 }
 
-function renderFields(screen: Screen, remainder: Remainder, to: To, entered: EnteredRefund): Html {
-  const { base, locale, formFields } = screen
+function renderOrder({ locale, texts }: Screen, { checkout, due }: PaidOrder, payment: CreditRow): Html {
+  const { orderId, description, priceAmount, priceCurrency, rate } = checkout
+  const price = showMoney(locale, priceAmount, priceCurrency)
+  return html`<dl class="list">${renderFact(texts.refunds.order, html`<bdi>${cut(orderId)}</bdi>`)}
+${description !== null && renderFact(texts.refunds.description, html`<bdi>${description}</bdi>`)}
+${renderFact(texts.payments.price, price)}
+${rate && renderFact(texts.refunds.dueFor, showTokens(locale, payment, due))}</dl>`
+}
+
+function renderFields(screen: Screen, refundable: RefundFacts, entered: EnteredRefund): Html {
+  const { base, formFields } = screen
   const texts = screen.texts.refunds
-  const { payment, left, isSigned } = remainder
+  const { payment, isSigned, to } = refundable
   const { paymentId } = payment
-  const { symbol, decimals, name } = describeOption(payment)
+  const { name } = describeOption(payment)
   const own = `${base}/payments/${paymentId}/refund`
   const tab = (each: To, href: string, text: string) =>
     html`<a href="${href}"${each === to && html` aria-current="page"`}>${text}</a>`
@@ -417,8 +442,6 @@ function renderFields(screen: Screen, remainder: Remainder, to: To, entered: Ent
     : html` action="${own}"`
   const off = { autocomplete: 'off' }
   const address = { value: entered.recipient, required: true, maxlength: 100, ...off, spellcheck: 'false' }
-  const amount = { value: entered.amount || toTyped(left, decimals), required: true, inputmode: 'decimal' }
-  const hint = fill(texts.howMuchAbout, { left: showTokens(locale, payment, left) })
   return html`<h2 id="who">${texts.who}</h2>
 <nav class="tabs" aria-labelledby="who">${tab('own', own, isSigned ? texts.toPayer : texts.toBuyer)}${tab(
     'address',
@@ -433,12 +456,36 @@ ${
     ? renderField(fill(texts.address, { network: name }), 'recipient', { ...address, class: 'address' })
     : isSigned && showFours(toShown(payment.network, payment.payer))
 }
-${renderField(fill(texts.howMuch, { symbol }), 'amount', { ...amount, maxlength: 40, ...off }, hint)}
+${renderAmount(screen, refundable, entered)}
 ${renderField(texts.why, 'reason', { value: entered.reason, maxlength: 500, ...off }, texts.whyAbout)}
 <fieldset><legend>${texts.way}</legend>${ways.map((way) =>
     renderChoice('way', way, way === entered.way, texts.ways[way]),
   )}</fieldset>
 <div class="buttons"><button>${isAddress ? texts.touch : texts.create}</button></div></form>`
+}
+
+/** In the order's currency where the price was converted, unless less is left than that can say. */
+function renderAmount(
+  { locale, texts: { refunds: texts } }: Screen,
+  { payment, left, order }: RefundFacts,
+  entered: EnteredRefund,
+): Html {
+  const { symbol, decimals } = describeOption(payment)
+  const currency = currencyOf(order)
+  const most = order && currency ? inCurrency(order, left) : null
+  const isPriced = most !== null && parsePrice(most) !== null
+  const unit = entered.unit || (isPriced ? currency : inToken)
+  const value = entered.amount || (unit === inToken || most === null ? toTyped(left, decimals) : most)
+  const tokens = showTokens(locale, payment, left)
+  const shown = most && currency ? `${showMoney(locale, most, currency)} (${tokens})` : tokens
+  const attributes = { value, required: true, inputmode: 'decimal', maxlength: 40, autocomplete: 'off' }
+  const hint = fill(texts.howMuchAbout, { left: shown })
+  if (!currency)
+    return html`${renderHidden('unit', inToken)}
+${renderField(fill(texts.howMuch, { symbol }), 'amount', attributes, hint)}`
+  const units = [[currency, currency] as const, [inToken, symbol] as const]
+  return html`${renderField(texts.amount, 'amount', attributes, hint)}
+${renderChooser(texts.unit, 'unit', unit ?? inToken, units)}`
 }
 
 /** Why a member cannot refund a payment. */
