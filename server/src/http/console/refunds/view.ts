@@ -390,11 +390,11 @@ export type EnteredRefund = {
 const ways: readonly RefundWay[] = ['signed', 'self-sent']
 
 /** What the form is about: what is left of a payment, the order that it paid, and who is to get it. */
-export type RefundFacts = Remainder & { readonly order: PaidOrder | null; readonly to: To }
+export type FormSubject = Remainder & { readonly order: PaidOrder | null; readonly to: To }
 
 export function renderForm(
   screen: Screen,
-  refundable: RefundFacts,
+  refundable: FormSubject,
   entered: EnteredRefund,
   problem: string | null,
 ): Html {
@@ -426,7 +426,7 @@ ${renderFact(texts.payments.price, price)}
 ${rate && renderFact(texts.refunds.dueFor, showTokens(locale, payment, due))}</dl>`
 }
 
-function renderFields(screen: Screen, refundable: RefundFacts, entered: EnteredRefund): Html {
+function renderFields(screen: Screen, refundable: FormSubject, entered: EnteredRefund): Html {
   const { base, formFields } = screen
   const texts = screen.texts.refunds
   const { payment, isSigned, to } = refundable
@@ -467,7 +467,7 @@ ${renderField(texts.why, 'reason', { value: entered.reason, maxlength: 500, ...o
 /** In the order's currency where the price was converted, unless less is left than that can say. */
 function renderAmount(
   { locale, texts: { refunds: texts } }: Screen,
-  { payment, left, order }: RefundFacts,
+  { payment, left, order }: FormSubject,
   entered: EnteredRefund,
 ): Html {
   const { symbol, decimals } = describeOption(payment)
