@@ -34,14 +34,34 @@ document.addEventListener('click', (event) => {
   })
 })
 
+/** Only where the browser has a sheet for it, as phones have. */
+function offerShare(): void {
+  if (!('share' in navigator)) return
+  for (const button of document.querySelectorAll<HTMLElement>('button[data-share]')) button.hidden = false
+}
+
+document.addEventListener('click', (event) => {
+  const button = (event.target as Element).closest<HTMLElement>('button[data-share], button[data-print]')
+  if (!button) return
+  const { share: url, title } = button.dataset
+  if (url === undefined) return window.print()
+  // Whoever puts the sheet away has changed their mind.
+  navigator.share({ url, ...(title !== undefined && { title }) }).catch(() => {})
+})
+
 document.addEventListener('click', (event) => {
   const button = (event.target as Element).closest<HTMLElement>('button[data-wallet]')
   const place = button?.closest<HTMLElement>('[data-sign]')
   if (button && place) void attempt(place, () => askWallet(button))
 })
 
-watchLive(offerWallets)
-offerWallets()
+function offer(): void {
+  offerWallets()
+  offerShare()
+}
+
+watchLive(offer)
+offer()
 
 /** The token of an invitation. The address bar and the history forget it at once. */
 const invitation = location.hash.slice(1)

@@ -21,6 +21,7 @@ import { mountLive } from './frame/live.ts'
 import { startOf } from './frame/screens.ts'
 import { mountHome } from './home/routes.ts'
 import { mountInbox } from './inbox/routes.ts'
+import { mountStoreLinks } from './links/routes.ts'
 import { mountNew } from './new/routes.ts'
 import { type Deployment, mountOperator } from './operator/routes.ts'
 import { mountPayment } from './payment/routes.ts'
@@ -107,6 +108,7 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
     mountLive(scope, ctx)
     mountBranding(scope, ctx)
     mountNew(store)
+    mountStoreLinks(store)
     mountPayment(store)
     mountPayments(store, ctx)
     mountRefunds(store, ctx)

@@ -51,7 +51,8 @@ test('on a desk: the address comes from the wallet in the browser, which proves 
   await isProven(page)
   await page.goto(`${base}/start`)
   await page.getByRole('link', { name: 'Make a payment' }).click()
-  await page.getByLabel('Amount').fill('10')
+  await page.getByLabel('What is it for?').fill('Two cups')
+  await page.getByLabel('Amount', { exact: true }).fill('10')
   await page.getByRole('button', { name: 'Make the link' }).click()
   await payAndSee(page, holder.address)
   await page.goto(base)
@@ -85,7 +86,8 @@ test('on a phone: the store goes over to a Safe, on a screen that shows its addr
   await page.getByRole('button', { name: 'Sign with Fox Wallet' }).click()
   await isProven(page)
   await page.goto(`${base}/new`)
-  await page.getByLabel('Amount').fill('10')
+  await page.getByLabel('What is it for?').fill('Two cups')
+  await page.getByLabel('Amount', { exact: true }).fill('10')
   await page.getByRole('button', { name: 'Make the link' }).click()
   await payAndSee(page, safe.address)
   // Before it is no longer paid, the owner reads what that means.
@@ -123,8 +125,9 @@ test('with the keyboard alone, from signing up to the link that is paid', async 
   await isProven(page)
   await page.goto(`${base}/start`)
   await pressByKeyboard(page, 'main a.button', 'Make a payment')
-  await page.locator('input[name=amount]:focus').waitFor()
-  await page.keyboard.type('10')
+  await page.locator('input[name=title]:focus').waitFor()
+  await page.keyboard.type('Two cups')
+  await fillByKeyboard(page, 'input[name=amount]', '10')
   await page.keyboard.press('Enter')
   await payAndSee(page, holder.address)
   assert.deepEqual(complaints, [])
@@ -151,7 +154,8 @@ test('a store with a deposit address at an exchange reads what that costs, waits
   await service.approve(base.split('/').at(-1) ?? '')
   await page.reload()
   assert.equal(await page.getByText('Not open yet').count(), 0)
-  await page.getByLabel('Amount').fill('10')
+  await page.getByLabel('What is it for?').fill('Two cups')
+  await page.getByLabel('Amount', { exact: true }).fill('10')
   await page.getByRole('button', { name: 'Make the link' }).click()
   await page.locator('.copy code.link').waitFor()
   assert.deepEqual(complaints, [])
@@ -268,13 +272,14 @@ async function openSafe(): Promise<SmartWallet> {
 
 /** A buyer pays the link on the screen, which turns to paid by itself, and the money is in the owner's wallet. */
 async function payAndSee(page: Page, payTo: string): Promise<void> {
-  await page.waitForURL(/\/new\/ch_/)
+  await page.waitForURL(/\/links\/lnk_/)
   const link = (await page.locator('.copy code.link').textContent()) ?? ''
   const { chain, payPages } = service
   const buyer = newPayer()
   await chain.mint(buyer.address, 10_000_000n)
   const { context, open, complaints } = await openPage(chromium, payPages, { wallets: [{ key: buyer.key }] })
   const paying = await open(link)
+  await paying.getByRole('button', { name: 'Continue' }).click()
   await paying.getByRole('button', { name: 'Pay with Fox Wallet' }).click()
   await paying.getByRole('heading', { name: 'Payment received', exact: true }).waitFor()
   await context.close()

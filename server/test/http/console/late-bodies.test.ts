@@ -47,6 +47,7 @@ const values: Readonly<Record<string, string>> = {
   ':paymentId': await creditByHand(console.farthing, (await store.create()).id),
   ':refundId': `rf_00${'0'.repeat(26)}`,
   ':walletId': newId('wal', '00', new Date()),
+  ':linkId': newId('lnk', '00', new Date()),
 }
 const fill = (path: string) => path.replaceAll(/:\w+/g, (name) => values[name] ?? assert.fail(name))
 
@@ -88,7 +89,7 @@ for (const [what, loss] of Object.entries(losses))
   test(`a change that is under way while its member loses the ${what} is not made`, async () => {
     const invitee = { name: 'Eve', role: 'viewer', email: '' }
     const look = { name: 'Late', timeZone: 'UTC', reportCurrency: 'USD' }
-    const link = { key: 'b'.repeat(26), amount: '5', currency: 'USD' }
+    const link = { key: 'b'.repeat(26), title: 'tea', amount: '5', currency: 'USD', until: '7' }
     const { id: checkoutId } = await store.create()
     const paymentId = await creditByHand(console.farthing, checkoutId)
     const changes: readonly (readonly [path: string, fields: object, action?: string])[] = [

@@ -20,6 +20,7 @@ const open = /^\/(enrol|sign-in|confirm|passkeys\/options)(\/|$)/
 const free = [
   ...['/sessions/end', '/sign-out', '/members/withdraw', '/wallets/refuse'],
   ...['/checkouts/:checkoutId/cancel', '/inbox/accept', '/inbox/dismiss', '/new', '/start/skip', '/branding'],
+  '/links/:linkId/close',
   ...['/payments/:paymentId/refund', '/refunds/:refundId/cancel', '/refunds/:refundId/prepare'],
   ...['/refunds/:refundId/signature', '/refunds/:refundId/transaction', '/refunds/:refundId/address-request'],
   // A proof needs the wallet's own signature.

@@ -1,106 +1,79 @@
 import { hash } from 'node:crypto'
-import type { CreateCheckout } from '@farthing/sdk'
 import type { FastifyReply } from 'fastify'
-import { type Creator, openCreateCheckout } from '../../../checkouts/create.ts'
+import type { Checkout } from '../../../checkouts/checkout.ts'
+import { requirePayable } from '../../../checkouts/create.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
-import { type CheckoutId, isId, randomText } from '../../../ids.ts'
+import { isId, randomText } from '../../../ids.ts'
+import { createLink } from '../../../links/create.ts'
 import { Refusal } from '../../../members/refusal.ts'
-import { invalid, Problem } from '../../../problems.ts'
+import { Problem } from '../../../problems.ts'
 import { listCurrencies } from '../../../rates/list.ts'
 import { listCurrent, readStore } from '../../../stores/rows.ts'
 import { networksFor, walletFor } from '../../../stores/store.ts'
 import { html } from '../../page/html.ts'
-import { currencyDecimals, isAmbiguous, withPoint } from '../fields.ts'
 import { renderApiLine } from '../parts.ts'
 import type { Screen, StoreRoutes } from '../screen.ts'
 import { renderStanding } from '../standing.ts'
-import { hasText, type Texts } from '../texts/choose.ts'
-import { type Entered, type EntryFault, renderForm, renderMade, renderNoWallet } from './view.ts'
+import {
+  type Entered,
+  type EntryFault,
+  emptyEntry,
+  faultOf,
+  hasInvoice,
+  readEntered,
+  toCreateLink,
+} from './entered.ts'
+import { renderForm, renderNoWallet } from './view.ts'
 
 const path = '/new'
 const config = 'checkouts:write'
 const keyLength = 26
-/** Keys of the API are other routes'. */
-const route = 'console new'
 const keyForm = /^[0-9a-z]{26}$/
 
-/** An amount makes a link and its code, to be sent or shown, and watched until it is paid. */
+/** What for, how much and until when: makes a link, to be shown or sent, and watched until it is paid. */
 export function mountNew({ get, post }: StoreRoutes): void {
-  get(path, config, (screen) => sendForm(screen, null, null))
+  get(path, config, async (screen) => {
+    const again = screen.asked('again')
+    const row = isId('ch', again) ? await readCheckout(screen.ctx.db, screen.storeId, again) : null
+    return await sendForm(screen, row && entryOf(row.checkout), null)
+  })
 
   post(path, config, async (screen) => {
-    const { field, texts } = screen
-    const entered: Entered = {
-      key: field('key'),
-      amount: field('amount').trim(),
-      currency: field('currency'),
-      description: field('description').trim(),
-      order: field('order').trim(),
-    }
+    const entered = readEntered(screen.field)
     try {
-      const id = await make(screen, entered)
-      return screen.go(`/new/${id}`)
+      return screen.go(`/links/${await make(screen, entered)}`)
     } catch (error) {
-      const fault = error instanceof Problem ? faultOf(error, texts.newPayment.faults) : undefined
-      if (fault === undefined) throw error
-      return sendForm(screen, entered, fault)
+      const fault = error instanceof Problem ? faultOf(error, screen.texts.newPayment.faults) : null
+      if (fault === null) throw error
+      return await sendForm(screen, entered, fault)
     }
   })
-
-  get(`${path}/:checkoutId`, config, async (screen) => {
-    const id = screen.part('checkoutId')
-    const row = isId('ch', id) ? await readCheckout(screen.ctx.db, screen.storeId, id) : null
-    if (!row) throw new Refusal('not_found')
-    return screen.send({
-      screen: 'payments',
-      title: screen.texts.newPayment.title,
-      isLive: true,
-      main: html`${renderMade(screen, row.checkout)}${renderApiLine(screen, { path: `/checkouts/${id}` })}`,
-    })
-  })
 }
 
-/** By the verb of the API. The context sees one store, so creates of different stores share no commit. */
-async function make({ memberCtx: ctx, storeId, actor, now }: Screen, entered: Entered): Promise<CheckoutId> {
+/** The same again, for what was not paid in time. */
+function entryOf({ description, orderId, priceAmount, priceCurrency }: Checkout): Omit<Entered, 'key'> {
+  return { ...emptyEntry, title: description ?? orderId, amount: priceAmount, currency: priceCurrency }
+}
+
+/** By the verb of the API. Its keys have no spaces, so none of them is one of the forms'. */
+async function make(
+  { memberCtx: ctx, storeId, actor, locale, now }: Screen,
+  entered: Entered,
+): Promise<string> {
   if (!keyForm.test(entered.key)) throw new Refusal('invalid')
-  if (isAmbiguous(entered.amount, currencyDecimals(entered.currency)))
-    throw invalid({ pointer: '/priceAmount', code: 'ambiguous', detail: 'Thousands or decimals?' })
-  const read = async (): Promise<Creator> => {
-    const [store, wallets] = await Promise.all([readStore(ctx.db, storeId), listCurrent(ctx.db, storeId)])
-    if (!store) throw new Refusal('not_found')
-    return { actor, holder: { store, wallets } }
-  }
-  const create = openCreateCheckout<Creator>(ctx, { refresh: read })
-  const input = inputOf(entered)
-  const bodyHash = hash('sha256', JSON.stringify(input), 'base64')
-  const { id } = await create(await read(), input, { route, key: entered.key, bodyHash }, now)
-  return id
-}
-
-/** Without an order number it gets one from the form's key, which is the same if the form is submitted again. */
-function inputOf({ key, amount, currency, description, order }: Entered): CreateCheckout {
-  return {
-    orderId: order === '' ? `link-${key.slice(0, 8)}` : order,
-    priceAmount: withPoint(amount),
-    priceCurrency: currency,
-    ...(description !== '' && { description }),
-  }
-}
-
-/** Which sentence to show for what the verb refused. */
-function faultOf({ code, extras }: Problem, texts: Texts['newPayment']['faults']): EntryFault | undefined {
-  if (code === 'idempotency_key_reused') return 'used'
-  if (code !== 'invalid_request') return hasText(texts, code) ? code : undefined
-  const [{ pointer, code: mistake } = { pointer: '', code: '' }] = extras.errors ?? []
-  if (mistake === 'ambiguous') return 'ambiguous'
-  if (pointer === '/priceAmount') return 'amount'
-  if (pointer === '/priceCurrency') return 'currency'
-  return pointer === '/description' ? 'description' : 'order'
+  const input = toCreateLink(entered, locale.timeZone, now)
+  const [store, wallets] = await Promise.all([readStore(ctx.db, storeId), listCurrent(ctx.db, storeId)])
+  if (!store) throw new Refusal('not_found')
+  requirePayable(ctx, { store, wallets })
+  const bodyHash = hash('sha256', JSON.stringify(entered), 'base64')
+  const idempotency = { key: `console ${entered.key}`, bodyHash }
+  const { link } = await createLink(ctx, storeId, actor, { input, idempotency }, now)
+  return link.id
 }
 
 async function sendForm(
   screen: Screen,
-  entered: Entered | null,
+  entered: Omit<Entered, 'key'> | Entered | null,
   fault: EntryFault | null,
 ): Promise<FastifyReply> {
   const { ctx, storeId, store, now } = screen
@@ -114,14 +87,24 @@ async function sendForm(
   const page = { screen: 'payments', title: screen.texts.newPayment.title } as const
   if (!isPayable) return screen.send({ ...page, main: renderNoWallet(screen) })
   // One that was used is not offered again.
-  const key = fault !== null && fault !== 'used' && entered ? entered.key : randomText(keyLength)
-  const values = { amount: '', currency: 'USD', description: '', order: '', ...entered, key }
-  const amount = values.amount === '' || fault === 'ambiguous' ? '12.50' : values.amount
-  const body = inputOf({ ...values, amount, order: values.order || 'order-1' })
-  const line = renderApiLine(screen, { method: 'POST', path: '/checkouts', body })
+  const kept = fault !== null && fault !== 'used' && entered && 'key' in entered ? entered.key : null
+  const values: Entered = { ...emptyEntry, ...entered, key: kept ?? randomText(keyLength) }
   return screen.send({
     ...page,
     ...(fault && { status: 422 }),
-    main: html`${renderStanding(screen, own)}${renderForm(screen, values, currencies, fault)}${line}`,
+    main: html`${renderStanding(screen, own)}${renderForm(screen, values, currencies, fault)}${renderLine(
+      screen,
+      values,
+      fault,
+    )}`,
   })
+}
+
+/** The API's request for the same, with an example for what is missing. */
+function renderLine(screen: Screen, values: Entered, fault: EntryFault | null) {
+  const isPlain = fault === null && !hasInvoice(values)
+  const shown = isPlain ? values : { ...values, ...emptyEntry, currency: values.currency }
+  const example = { ...shown, title: shown.title || 'Two tickets', amount: shown.amount || '12.50' }
+  const body = toCreateLink(example, screen.locale.timeZone, screen.now)
+  return renderApiLine(screen, { method: 'POST', path: '/links', body })
 }

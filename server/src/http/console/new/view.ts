@@ -1,23 +1,8 @@
 import type { Currency } from '@farthing/sdk'
-import { type Checkout, toWire } from '../../../checkouts/checkout.ts'
-import { fill, type Html, html } from '../../page/html.ts'
-import { renderQr } from '../../page/parts/qr.ts'
-import { showMoney, showTime } from '../formats.ts'
-import { renderHead } from '../parts.ts'
+import { type Html, html } from '../../page/html.ts'
+import { renderCheck, renderChoice, renderField, renderHead, renderOptions } from '../parts.ts'
 import type { Screen } from '../screen.ts'
-import type { Texts } from '../texts/choose.ts'
-
-/** Why a payment could not be made, by its field or problem. */
-export type EntryFault = keyof Texts['newPayment']['faults']
-
-/** The form's values. Each form has its own key, so that submitting it twice makes one checkout. */
-export type Entered = {
-  readonly key: string
-  readonly amount: string
-  readonly currency: string
-  readonly description: string
-  readonly order: string
-}
+import { type Entered, type EntryFault, hasInvoice, linesOffered, untilChoices } from './entered.ts'
 
 export function renderNoWallet(screen: Screen): Html {
   const texts = screen.texts.newPayment
@@ -32,20 +17,25 @@ export function renderNoWallet(screen: Screen): Html {
 
 export function renderForm(
   screen: Screen,
-  { key, amount, currency, description, order }: Entered,
+  entered: Entered,
   currencies: readonly Currency[],
   fault: EntryFault | null,
 ): Html {
   const { base, formFields } = screen
   const texts = screen.texts.newPayment
+  const { key, title, amount, currency, until, date, kind } = entered
   const wrong = (...faults: readonly EntryFault[]) =>
     fault && faults.includes(fault) && html` aria-invalid="true" aria-describedby="fault"`
+  const choices = untilChoices.map((each) => [each, texts.untils[each]] as const)
   return html`${renderHead(texts.title, { about: texts.about })}
 <section class="pane stack">${fault && html`<p class="note" id="fault" role="alert">${texts.faults[fault]}</p>`}
 <form class="fields" method="post" action="${base}/new">${formFields}<input type="hidden" name="key" value="${key}">
+<label>${texts.what}<input name="title" value="${title}" maxlength="200" autocomplete="off" required autofocus${wrong(
+    'title',
+  )}><small>${texts.whatAbout}</small></label>
 <div class="till"><label>${texts.amount}<input class="price" name="amount" value="${
     amount
-  }" inputmode="decimal" autocomplete="off" required maxlength="23" placeholder="0.00" autofocus${wrong(
+  }" inputmode="decimal" autocomplete="off" maxlength="23" placeholder="0.00"${wrong(
     'amount',
     'ambiguous',
   )}></label>
@@ -53,40 +43,42 @@ export function renderForm(
     ({ code, name }) =>
       html`<option value="${code}"${code === currency && html` selected`}>${code} · ${name}</option>`,
   )}</select></label></div>
-<label>${texts.description}<input name="description" value="${description}" maxlength="500" autocomplete="off"${wrong(
-    'description',
-  )}><small>${texts.descriptionAbout}</small></label>
-<label>${texts.order}<input name="order" value="${order}" maxlength="255" autocomplete="off"${wrong('order')}></label>
+<div class="pair"><label>${texts.until}<select name="until">${renderOptions(until, choices)}</select></label>
+<label class="day">${texts.day}<input type="date" name="date" value="${date}"${wrong('until')}><small>${
+    texts.dayAbout
+  }</small></label></div>
+<fieldset class="choices"><legend>${texts.forWhom}</legend>${renderChoice(
+    'kind',
+    'once',
+    kind === 'once',
+    texts.once,
+  )}${renderChoice('kind', 'many', kind === 'many', texts.many)}</fieldset>
+<details id="invoice"${hasInvoice(entered) && html` open`}><summary>${texts.invoice.title}</summary>${renderInvoice(
+    screen,
+    entered,
+  )}</details>
 <div><button>${texts.make}</button></div></form></section>`
 }
 
-const tones = { OPEN: 'busy', PROCESSING: 'busy', COMPLETED: 'good', EXPIRED: 'bad', CANCELED: '' } as const
-
-/** Large enough to be read across a counter. */
-export function renderMade(screen: Screen, checkout: Checkout): Html {
-  const { ctx, base, locale, now, formFields } = screen
-  const texts = screen.texts.newPayment
-  const { id, status, priceAmount, priceCurrency, description, orderId, expiresAt } = checkout
-  const { title, text } = texts.states[status]
-  const { checkoutUrl } = toWire(ctx, checkout)
-  const isOpen = status === 'OPEN'
-  return html`<div class="head"><div><p class="soft"><bdi>${description ?? orderId}</bdi></p>
-<h1 class="price"><bdi>${showMoney(locale, priceAmount, priceCurrency)}</bdi></h1></div>
-<div class="row"><a class="button${isOpen && ' quiet'}" href="${base}/new">${texts.another}</a></div></div>
-<section class="pane till-made"><div role="status"><p class="state ${tones[status]}">${title}</p>
-<p class="soft">${text} ${isOpen && fill(texts.until, { time: showTime(locale, expiresAt, now) })}</p></div>
-${
-  isOpen &&
-  html`${renderQr(checkoutUrl, texts.scan)}
-<div class="copy"><code class="link" tabindex="0">${checkoutUrl}</code><button type="button" data-copy="${
-    checkoutUrl
-  }" data-done="${texts.copied}">${texts.copy}</button></div>`
-}
-<div class="buttons">${
-    isOpen &&
-    html`<a class="button quiet" href="${checkoutUrl}" rel="noreferrer" target="_blank">${texts.open}</a>
-<form method="post" action="${base}/checkouts/${id}/cancel">${formFields}
-<input type="hidden" name="from" value="new"><button class="quiet">${texts.cancel}</button></form>`
-  }
-<a href="${base}/checkouts/${id}">${texts.details}</a></div></section>`
+function renderInvoice({ texts: all }: Screen, entered: Entered): Html {
+  const texts = all.newPayment.invoice
+  const { number, due, buyerName, buyerAddress, taxRate, isTaxIncluded, lines } = entered
+  const off = { autocomplete: 'off' }
+  const decimal = { ...off, inputmode: 'decimal', maxlength: 23 }
+  const rows = Array.from({ length: linesOffered }, (_, i) => {
+    const line = lines[i] ?? { text: '', quantity: '', unitAmount: '', taxRate: '' }
+    return html`<fieldset class="quad"><legend>${texts.line.replace('{number}', String(i + 1))}</legend>
+${renderField(texts.text, `text${i}`, { ...off, value: line.text, maxlength: 200 })}
+${renderField(texts.quantity, `quantity${i}`, { ...decimal, value: line.quantity })}
+${renderField(texts.unitAmount, `unitAmount${i}`, { ...decimal, value: line.unitAmount })}
+${renderField(texts.taxRate, `taxRate${i}`, { ...decimal, value: line.taxRate })}</fieldset>`
+  })
+  return html`<div class="fields"><p class="soft">${texts.about}</p>
+<div class="pair">${renderField(texts.number, 'number', { ...off, value: number, maxlength: 64 })}
+${renderField(texts.due, 'due', { type: 'date', value: due })}</div>
+${renderField(texts.buyerName, 'buyerName', { ...off, value: buyerName, maxlength: 200 })}
+<label>${texts.buyerAddress}<textarea name="buyerAddress" rows="3" maxlength="600">${buyerAddress}</textarea></label>
+${renderField(texts.taxRate, 'taxRate', { ...decimal, value: taxRate }, texts.taxRateAbout)}
+${renderCheck('taxIncluded', texts.taxIncluded, isTaxIncluded)}
+<p class="soft">${texts.linesAbout}</p>${rows}</div>`
 }

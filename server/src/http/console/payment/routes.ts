@@ -66,22 +66,18 @@ export function mountPayment({ get, post }: StoreRoutes): void {
     return send(screen, trail, remainders, `/payments/${paymentId}`)
   })
 
-  post(
-    `${oneCheckout}/cancel`,
-    'payments:write',
-    async ({ memberCtx, storeId, actor, now, part, field, go }) => {
-      const checkoutId = part('checkoutId')
-      try {
-        await cancelCheckout(memberCtx, storeId, actor, checkoutId, now)
-      } catch (error) {
-        if (!(error instanceof Problem)) throw error
-        if (error.code === 'not_found') throw new Refusal('not_found')
-        // It was paid or expired meanwhile: the screen shows that.
-        if (error.code !== 'not_cancelable' && error.code !== 'payment_in_progress') throw error
-      }
-      return go(`/${field('from') === 'new' ? 'new' : 'checkouts'}/${checkoutId}`)
-    },
-  )
+  post(`${oneCheckout}/cancel`, 'payments:write', async ({ memberCtx, storeId, actor, now, part, go }) => {
+    const checkoutId = part('checkoutId')
+    try {
+      await cancelCheckout(memberCtx, storeId, actor, checkoutId, now)
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      if (error.code === 'not_found') throw new Refusal('not_found')
+      // It was paid or expired meanwhile: the screen shows that.
+      if (error.code !== 'not_cancelable' && error.code !== 'payment_in_progress') throw error
+    }
+    return go(`/checkouts/${checkoutId}`)
+  })
 }
 
 /** How much of each payment can be refunded. */

@@ -60,6 +60,8 @@ function renderActs(screen: Screen, checkout: Trail['checkout'], undecided: Cred
   const inbox = undecided && `${base}/inbox?payment=${undecided.paymentId}#${undecided.paymentId}`
   const open = checkout?.status === 'OPEN' ? checkout : null
   const page = open && `${ctx.config.checkoutPageUrl}/${open.id}`
+  const isOver = checkout?.status === 'EXPIRED' || checkout?.status === 'CANCELED'
+  const again = isOver && screen.may('checkouts:write') && `${base}/new?again=${checkout.id}`
   return html`${inbox && hasInbox && html`<a class="button" href="${inbox}">${texts.decide}</a>`}${
     page &&
     html`<a class="button quiet" href="${page}" rel="noreferrer" target="_blank">${texts.openPage}</a>`
@@ -68,7 +70,7 @@ function renderActs(screen: Screen, checkout: Trail['checkout'], undecided: Cred
     screen.may('payments:write') &&
     html`<form method="post" action="${base}/checkouts/${open.id}/cancel">${formFields}
 <button class="quiet">${texts.cancel}</button></form>`
-  }`
+  }${again && html`<a class="button${undecided && ' quiet'}" href="${again}">${screen.texts.newPayment.again}</a>`}`
 }
 
 type Next = keyof Texts['payment']['next']

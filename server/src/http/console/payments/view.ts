@@ -137,7 +137,9 @@ function renderFilters(screen: Screen, query: ListQuery, base: string): Html {
 ${field('least', texts.least, query.least, decimal)}
 ${field('most', texts.most, query.most, decimal)}`
   return html`<nav class="tabs" aria-label="${texts.title}">
-${tab('checkouts', texts.checkouts)}${tab('money', texts.money)}</nav>
+${tab('checkouts', texts.checkouts)}${tab('money', texts.money)}<a href="${screen.base}/links">${
+    screen.texts.links.title
+  }</a></nav>
 <div class="row">${chips}</div>
 <form class="find" action="${base}">${kept}
 ${field('from', texts.from, query.from, day)}

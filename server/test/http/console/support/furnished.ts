@@ -1,6 +1,6 @@
 /** A store with a past and people, for tests that look at every screen. */
 import assert from 'node:assert/strict'
-import type { Checkout, Event } from '@farthing/sdk'
+import type { Checkout, Event, Link } from '@farthing/sdk'
 import type { BrowserContextOptions, Browser as Chromium, Page } from 'playwright-core'
 import { countRollups } from '../../../../src/checkouts/rollups/count.ts'
 import { writeHistory } from '../../../../src/dev/history.ts'
@@ -25,6 +25,8 @@ import { listRoutes } from './routes.ts'
 export type Furnished = Awaited<ReturnType<typeof openFurnished>>
 
 const storeName = 'Juniper & Pine'
+const weekMs = 604_800_000
+
 export async function openFurnished() {
   const console = await openConsole({
     listens: true,
@@ -64,6 +66,10 @@ export async function openFurnished() {
     )
   await deliver()
   for (const { id: checkoutId } of made.slice(0, 2)) await completeByHand(farthing, checkoutId)
+  const until = new Date(Date.now() + weekMs).toISOString()
+  const wanted = { title: 'Grinder, second hand', priceAmount: '85.00', priceCurrency: 'EUR', until }
+  const link = (await store.call('POST', '/api/v1/links', wanted)).json<Link>()
+  await store.call('POST', '/api/v1/links', { ...wanted, title: 'Coffee for the street party', kind: 'many' })
   const refunded = await refund(made[1]?.id ?? assert.fail(), 17_000_000n)
   const part = await refund(made[0]?.id ?? assert.fail(), 2_400_000n)
   await ctx.db.query("update refunds set status = 'DECLARED', completed_at = clock() where id = $1", [
@@ -155,13 +161,12 @@ export async function openFurnished() {
         "select d.id from deliveries d join webhook_endpoints e on e.id = d.endpoint_id where e.url like '%mailing%' limit 1",
       ),
       eventId: events.at(-1)?.id ?? '',
+      linkId: link.id,
       walletId: await one(`select id from wallets where store_id = '${id}' limit 1`),
       changeId: await one(
         `select id from wallet_changes where store_id = '${id}' and made is not null limit 1`,
       ),
     }
-    // At the counter a payment is watched while it is open.
-    const atCounter: typeof parts = { ...parts, checkoutId: made[2]?.id ?? '' }
     const ofRefund: typeof parts = { ...parts, ...refunded }
     const screens: Screen[] = []
     for (const { method, path } of listRoutes(console.app)) {
@@ -169,7 +174,7 @@ export async function openFurnished() {
       const filled = path.replace(
         /:(\w+)/g,
         (_, part) =>
-          (path.includes('/new/') ? atCounter : path.includes('refund') ? ofRefund : parts)[part] ||
+          (path.includes('refund') ? ofRefund : parts)[part] ||
           assert.fail(`what is the ${part} of ${path}?`),
       )
       const by = path.startsWith('/operator') ? ops : owner
