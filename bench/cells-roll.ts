@@ -6,7 +6,7 @@
  * longer than the proxy needs to notice. Stores and pages send requests at a steady rate meanwhile, and buyers pay in
  * both cells.
  *
- * - requestsLost: requests that were not served, of `requests`. Must be 0 of 10,000.
+ * - requestsLost: how many of `requests` were not served. Must be 0 of 10,000.
  * - paymentsLost: payments that were refused, answered with "come back later", or not completed. Must be 0.
  */
 import assert from 'node:assert/strict'
@@ -24,7 +24,7 @@ import type { Stand } from './stand.ts'
 const tags = ['00', '01'] as const
 /** Longer than the proxy's three checks, one second apart. */
 const drainSeconds = 5
-/** And this long after a process is ready, before the next one stops. */
+/** The pause between the moment when a process is ready and the stop of the next one. */
 const noticeMs = 3_000
 const payLimitMs = 60_000
 const readyMsMax = 30_000

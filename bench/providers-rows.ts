@@ -19,7 +19,7 @@ const shortRows = ['quicknodeFree', 'publicProxyd']
 const rowsAtOnce = isShort ? 2 : 3
 const payments = isShort ? 10 : 50
 const paidAtOnce = 5
-/** After the downtime, and after the reorganisation. */
+/** The number of payments after the downtime, and again after the reorganisation. */
 const paymentsLater = 2
 const downSeconds = isShort ? 5 : 60
 const blockSeconds = 0.2

@@ -24,8 +24,9 @@ export function countsOf({ load, nodes, databaseProxy, receiver }: Stand): Recor
     'commit replies lost': databaseProxy.lostReplies,
     'write requests lost': databaseProxy.lostRequests,
     'transactions seen': nodes.sightings.length,
-    'of them while the database was away': nodes.sightings.filter(({ isCommitted }) => isCommitted === null)
-      .length,
+    'transactions seen while the database was away': nodes.sightings.filter(
+      ({ isCommitted }) => isCommitted === null,
+    ).length,
   }
 }
 

@@ -30,9 +30,8 @@ import { proveSent } from './refunds/prove-sent.ts'
 import { watchRefunds } from './refunds/watch.ts'
 
 /**
- * Background work: each loop looks for something to do and does it, again at once if there was something, otherwise
- * after a rest. Every loop may run in any number of processes and may be killed at any point: unfinished work is found
- * again.
+ * Background work: each loop looks for work and does it. If it found some, it repeats at once, otherwise after a rest.
+ * Every loop may run in any number of processes and may be killed at any point: unfinished work is found again.
  */
 export type Worker = { stop(): Promise<void> }
 

@@ -50,9 +50,9 @@ export const linkCommands: readonly Command[] = [
       invoice: {
         type: 'string',
         value: 'file',
-        about: 'JSON: number, lines, taxIncluded; they say the amount',
+        about: 'JSON: number, lines, taxIncluded; sets the amount',
       },
-      currency: { type: 'string', value: 'code', about: 'the same as the third word' },
+      currency: { type: 'string', value: 'code', about: 'the currency, instead of as the third word' },
       metadata: {
         type: 'string',
         multiple: true,
@@ -107,7 +107,7 @@ export const linkCommands: readonly Command[] = [
         type: 'string',
         multiple: true,
         value: 'name=value',
-        about: 'instead of the values so far',
+        about: 'replaces the existing values',
       },
     },
     fields: { ...fields, priceAmount: '--amount', title: '--title' },

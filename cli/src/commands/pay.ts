@@ -133,7 +133,7 @@ function tell(terminal: Terminal, result: PayResult, isSigned: boolean): string[
   }
 }
 
-/** What is certain. Only the chain can say whether a signature that the server has was used. */
+/** Says only what is certain. Only the chain shows whether a signature that the server has was used. */
 function afterRefusal({ charged, signedUntil }: PayResult & { outcome: 'refused' }): string {
   if (charged !== null)
     return 'Your money arrived but did not complete the checkout. Do not pay again; contact the store.'

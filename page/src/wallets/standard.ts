@@ -1,6 +1,6 @@
 /**
- * The part of the Wallet Standard that this page uses. A wallet registers when the page asks for wallets, and with
- * pages that are already listening when it loads.
+ * The part of the Wallet Standard that this page uses. A wallet registers when the page asks for wallets, or when it
+ * loads later than the page.
  */
 export type StandardWallet = {
   readonly name: string
@@ -52,7 +52,7 @@ export function fromBase64(text: string): Uint8Array {
 
 const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 
-/** As Solana's tools write signatures. */
+/** Encodes bytes in base58, as Solana's tools write signatures. */
 export function toBase58(bytes: Uint8Array): string {
   let value = bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n)
   let text = ''

@@ -19,7 +19,7 @@ test('once a provider refuses, a transaction goes before the chain, the chain be
   assert.deepEqual(order, methods.toReversed())
 })
 
-test('nothing waits before the first refusal, and nothing longer than it wants to', async () => {
+test('no request waits before the first refusal, and none waits longer than its limit', async () => {
   const pace = openPace()
   assert.equal(pace.perSecond, null)
   for (let i = 0; i < 100; i++) assert.equal(await pace.enter(question('eth_call'), 10, 0), true)

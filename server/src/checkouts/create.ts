@@ -142,8 +142,8 @@ async function insertLimited(ctx: Context, row: NewCheckout): Promise<boolean> {
 }
 
 /**
- * Refuses a checkout of a store that has made as many within an hour as it may before it proves a wallet. What buyers make
- * by opening links is counted apart: a stranger can't use up what the store may make itself.
+ * Refuses the checkout if the store has not proven a wallet and has reached its limit per hour. Checkouts that buyers
+ * make by opening links are counted separately, so a stranger can't use up the store's own limit.
  */
 export async function refuseUnproven(
   ctx: Context,

@@ -27,9 +27,9 @@ import { openAuthenticator } from '../stores/authenticate.ts'
 import { historyDays, type Order, type OrderStep, planOrders } from './orders.ts'
 
 /**
- * Writes the demo store's past with the functions that would have written it then. They all take the time from the context
- * or the database, which are set to each step's time. One transaction writes all of it or nothing. The payments are on no
- * chain, but they are final, so no loop looks for them.
+ * Writes the demo store's past with the server's own functions. They take the time from the context or the database,
+ * which are set to each step's time. One transaction writes all of it or nothing. The payments are on no chain, but
+ * they are final, so no loop looks for them.
  */
 export async function writeHistory(ctx: Context, shop: Shop, days = historyDays): Promise<void> {
   const now = ctx.now()
@@ -40,8 +40,8 @@ export async function writeHistory(ctx: Context, shop: Shop, days = historyDays)
     const first = start[0]?.steps[0]?.at ?? now
     const turnTo = async (at: Date) => {
       clock.now = at
-      // For the rest of this transaction only. `work` runs at the same time and may hold the chain for a while. No request
-      // waits here, so only the time limit of a statement counts. Creating a checkout shortens it again.
+      // Applies to the rest of this transaction only. `work` runs at the same time and may hold the chain for a while.
+      // No request waits here, so only the time limit of a statement counts. Creating a checkout shortens it again.
       await tx.query(
         "select set_config('farthing.clock_offset', $1, true), set_config('lock_timeout', '0', true)",
         [`${at.getTime() - now.getTime()} milliseconds`],
@@ -251,7 +251,8 @@ function openRefunder(past: Context, tx: Transaction, { storeId, actor, ...shop 
     assert(refund, 'an order of the demo store is refunded twice')
     const facts = { handOut: { slot: 0, nonce }, signedAt: now }
     if (does !== 'ask-refund') await changeRefund(past, tx, refund, facts, { actor: null, now })
-    // Runs at this time of the past: otherwise the store would get all of these events at once when the demo starts.
+    // Numbers the events at this time of the past. Otherwise the store would get all of them at once when the demo
+    // starts.
     while (await watchRefunds(past, { after: '' }));
   }
 }

@@ -27,7 +27,7 @@ const pollMs = 500
 const placesMax = 10_000
 /** So that one store cannot take all the places. */
 const placesPerStoreMax = 100
-/** A long poll frees its place after at most 30 s, so with a hundred of them one is free within about this time. */
+/** A long poll frees its place after at most 30 s, so one of a hundred places is free again within about this time. */
 const retryAfterSeconds = 5
 
 export function openEventWaits(ctx: Context): EventWaits {

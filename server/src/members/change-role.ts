@@ -74,7 +74,7 @@ async function change(
     member.id,
     role,
   ])
-  // An invitation that they made as an owner would let them in as one again.
+  // An invitation that they made as an owner could make them an owner again.
   await rows.withdrawBy(tx, member.id, storeId)
   await announce(ctx, tx, {
     ...{ storeId, actor, now },

@@ -94,8 +94,8 @@ export async function withdrawFor(tx: Transaction, memberId: MemberId): Promise<
 }
 
 /**
- * Deletes the open invitations that a member made. With a store, only those to it and all links that replace a member's
- * passkeys: such a link opens every store of that member, wherever it was made.
+ * Deletes the open invitations that a member made. If a store is given, only the invitations to it, and all links that
+ * replace a member's passkeys: such a link opens every store of that member, whichever store made it.
  */
 export async function withdrawBy(
   tx: Transaction,

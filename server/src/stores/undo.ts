@@ -62,8 +62,8 @@ async function retire(ctx: Context, tx: Transaction, by: Author, walletId: Walle
 }
 
 /**
- * Marks a change of a family and all later ones as undone. Where one led to another address, its open checkouts may be
- * canceled.
+ * Marks a change of a family and all later ones as undone. If a change led to another address, its open checkouts may
+ * be canceled.
  */
 async function writeUndone(
   tx: Transaction,

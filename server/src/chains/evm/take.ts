@@ -21,7 +21,7 @@ export type Taking = {
   /** Whether something was found in it. Otherwise it is only the end of a range. */
   readonly isFound: boolean
   /**
-   * Enough providers have searched everything up to this time, late enough to miss nothing; null if that has not
+   * The time up to which enough providers have searched everything, late enough to miss nothing; null if it has not
    * changed.
    */
   readonly settledUpTo: Date | null
@@ -133,7 +133,7 @@ async function settleUpTo(tx: Transaction, network: string, time: Date): Promise
   )
 }
 
-/** Records the last block up to which enough providers have found the same, late enough to miss nothing. */
+/** Records the last block up to which enough providers have found the same blocks, late enough to miss nothing. */
 export async function writeSettled(tx: Transaction, network: string, number: number): Promise<void> {
   await tx.query('update followers set settled_number = greatest(settled_number, $2) where network = $1', [
     network,
@@ -178,7 +178,10 @@ export type Listener = {
   awaitsFinality(): Promise<boolean>
   /** How far finality may advance in one transaction. */
   reach(from: Reached, to: Reached): Promise<Reached>
-  /** Blocks have become safe or final; with `isLast`, all that are. Returns whether that changed anything. */
+  /**
+   * Called when blocks have become safe or final; `isLast` means that no more follow. Returns whether that changed
+   * anything.
+   */
   onFinality(tx: Transaction, from: Reached, to: Reached, isLast: boolean): Promise<boolean>
   /** Called after each commit that may have changed something. */
   onCommit(): void
@@ -311,9 +314,9 @@ type FoundBlock = {
 export type Contents = {
   /** Blocks that were found and are not stored with their logs, lowest first. */
   readonly read: readonly FoundBlock[]
-  /** The providers that have found every block in which something is. */
+  /** The providers that have found every block with something in it. */
   readonly consistent: readonly RangeAccount[]
-  /** Whether everything was read that they have found above the tip; and the same for at or below it. */
+  /** Whether all blocks that they found were read: those above the tip, and those at or below it. */
   readonly isWhole: boolean
   readonly isWholeBelow: boolean
 }
@@ -390,7 +393,7 @@ export async function readContents(
   }
 }
 
-/** Providers that reported a finding in a block in which nothing is, according to enough providers. They lied. */
+/** Providers that reported a finding in a block that is empty according to enough others. They lied. */
 function listMadeUp(
   telling: readonly RangeAccount[],
   read: readonly FoundBlock[],

@@ -26,8 +26,8 @@ import { topics } from './eip3009.ts'
  *   lie     a header that does not hash to its name, or a log that its block's bloom filter excludes. That is proven, so
  *           the provider does not count. Where enough others agree, a provider that contradicts them about the logs of a
  *           block has lied too
- *   dispute providers contradict each other and nothing proves who lies: neither is believed. Two of four prove nothing:
- *           it takes most of those who answer
+ *   dispute providers contradict each other and nothing proves who lies: neither is believed. Two of four prove nothing,
+ *           because most of those that answer must agree
  */
 export type Account = {
   readonly provider: string
@@ -88,8 +88,8 @@ export function judge(accounts: readonly Account[], witnessesMin: number): Block
   if (witnessesMin > 1)
     for (const { provider } of groups.slice(1).flat())
       lies.push({ provider, what: `other logs of block ${block.number} than ${group.length} others` })
-  // Those without logs may lag. But while they are as many as the others, nobody knows who is right, so fewer than
-  // enough count.
+  // Those without logs may lag. But if they are as many as the others, it is unknown who is right, so the block counts
+  // as reported by too few.
   const isContested = group.length >= witnessesMin && !isDecided(group.length, possible.length, witnessesMin)
   const toldBy = group.slice(0, isContested ? witnessesMin - 1 : group.length).map(({ provider }) => provider)
   const isAwaited = accounts.length - lies.length > toldBy.length
@@ -112,8 +112,8 @@ function textOf(logs: readonly ChainLog[]): string {
 }
 
 /**
- * Removes headers that don't hash to the block's hash, if any other header does: then a header under the right hash may
- * still be false.
+ * Removes headers that don't hash to the block's hash, if another header does. Without such a header, a false one could
+ * not be told from one with unknown fields.
  */
 function dropForged<Known extends { provider: string; block: ToldBlock }>(
   known: readonly Known[],

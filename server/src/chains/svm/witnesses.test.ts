@@ -12,7 +12,7 @@ test('heights count together while they are at most 150 apart', () => {
   assert.equal(together(0, 1, 10_000, 10_001), null)
 })
 
-test('an answer in the wrong form counts as none', () => {
+test('an answer in the wrong form counts as no answer', () => {
   const read = (result: unknown) => readAnswer({ result }, ({ slot }: { slot: number }) => whole(slot))
   assert.equal(read({ slot: 5 }), 5)
   for (const garbage of [null, undefined, {}, { slot: '5' }, { slot: -1 }, { slot: 1.5 }])

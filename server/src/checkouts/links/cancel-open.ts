@@ -5,8 +5,8 @@ import type { LinkId } from '../../ids.ts'
 import { type CheckoutRow, moveCheckouts, toCheckout } from '../rows.ts'
 
 /**
- * Cancels the open checkouts of links that the transaction holds. One that somebody else holds is passed: it is being paid,
- * or has just ended. The lock of a link never waits for that of a checkout.
+ * Cancels the open checkouts of links that the transaction has locked. Skips checkouts that another transaction has
+ * locked: they are being paid, or have just ended. So the holder of a link's lock never waits for a checkout's lock.
  */
 export async function cancelOpenOf(
   ctx: Context,
@@ -28,7 +28,7 @@ export async function cancelOpenOf(
 /** Keeps a transaction short. */
 const linksPerRun = 100
 
-/** Cancels what is still open of links that are paid: a checkout may have been held when its link was paid. */
+/** Cancels the open checkouts of paid links, because a checkout may have been locked when its link was paid. */
 export async function cancelPaid(ctx: Context, now: Date): Promise<void> {
   for (;;) {
     const canceled = await ctx.db.transaction(async (tx) => {

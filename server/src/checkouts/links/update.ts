@@ -8,7 +8,7 @@ import { tellOfLink } from '../../links/tell.ts'
 import { invalid, type Mistake, Problem } from '../../problems.ts'
 import { cancelOpenOf } from './cancel-open.ts'
 
-/** Of an invoice, these alone may change. */
+/** Only these fields of an invoice may change. */
 const mayChange = new Set(['until', 'metadata', 'status'])
 
 /**

@@ -45,7 +45,7 @@ test('each wrong answer is refused at once, with what is wrong about it', async 
   await assert.rejects(collect({ ...given, wallet: undefined }), /--wallet is missing/)
 })
 
-test('at a terminal, what is missing is asked for, and asked for again if it is wrong', async () => {
+test('at a terminal, setup asks for missing answers, and asks again if an answer is wrong', async () => {
   const typed = ['', '', 'nonsense', '', given.nodes, '', wallet, '']
   const asked: string[] = []
   const ask = async (question: string) => {

@@ -125,7 +125,7 @@ async function checkNodes(ctx: Context, { network, nodes }: Answers): Promise<Ch
       const answering = await rail?.countAnswering()
       if (!rail || answering !== 1)
         return { what, says: `does not answer for ${network.name}`, isWrong: true }
-      // Without a contract of ours a network is as good as any: settler deploy puts it there.
+      // A missing batcher is no mistake: settler deploy puts it there.
       const [difference] = (await rail.findDifferences()).filter(({ fix }) => !/settler deploy/.test(fix))
       const [trouble] = (await rail.probe()).flatMap(({ troubles }) => troubles)
       const mistake = difference?.says ?? (trouble && `${trouble.says}: use one ${trouble.wanted}`)

@@ -22,8 +22,8 @@ export type Taken = {
 
 /**
  * Locks endpoints with due deliveries, starting with those that have been due longest. `due_at` is never later than an
- * endpoint's first due delivery. The order ignores the age of deliveries: the oldest may be a dead receiver's.
- * Deliveries are read after the lock, as in assign-sequence.ts.
+ * endpoint's first due delivery. The order ignores the age of deliveries, because the oldest may belong to a dead
+ * receiver. Deliveries are read after the lock, as in assign-sequence.ts.
  */
 export async function lockDueEndpoints(
   tx: Transaction,

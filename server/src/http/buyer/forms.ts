@@ -67,7 +67,7 @@ export function mountForms(app: FastifyInstance, ctx: Context, rails: Rails, pat
   })
 }
 
-/** The notice to show. An applied payment needs none: the page itself shows what it did to the checkout. */
+/** The notice to show. An applied payment needs none, because the page shows the checkout's new state. */
 const notices: Readonly<Record<PasteOutcome, string | null>> = {
   looking: 'looking',
   applied: null,

@@ -37,7 +37,7 @@ export function renderDocument(
     readonly languageLinks: (tag: string) => string
     /** Whether it works without our script, and has none. */
     readonly isStatic?: boolean
-    /** What a messenger shows of a link to this page. */
+    /** The preview that messengers show for a link to this page. */
     readonly preview?: { readonly url: string; readonly site: string; readonly description: string }
   },
 ): Document {
@@ -105,7 +105,7 @@ function headersFor(url: string, styles: readonly string[], isStill: boolean): H
   }
 }
 
-/** The store's colour, and what can be read on it. */
+/** The store's colour, and a text colour that is readable on it. */
 function accentStyle(color: string): string {
   return `:root{--accent:${color};--on-accent:${inkOn(color) === '#ffffff' ? '#fff' : '#000'}}`
 }
@@ -154,7 +154,7 @@ export function contentPolicy(
   ].join('; ')
 }
 
-/** For a picture of a page in a frame of our own: its styles and data, and nothing that acts. */
+/** For a picture of a page in a frame of our own: only its styles and data. */
 function stillPolicy(styles: readonly string[]): string {
   return [
     "default-src 'none'",

@@ -19,12 +19,12 @@ import { renderPayment } from './view.ts'
 
 const oneCheckout = '/checkouts/:checkoutId'
 const reading = 'payments:read'
-/** A checkout has a handful; this many only after many reorganisations or notes. */
+/** A checkout has a handful of events. It reaches this number only after many reorganisations or notes. */
 const eventsMax = 100
 /** Hardly any checkout gets more payments than this. */
 const remaindersMax = 5
 
-/** One payment: a checkout with all that came for it, or money without a checkout. */
+/** One payment: a checkout with all money that arrived for it, or money without a checkout. */
 export function mountPayment({ get, post }: StoreRoutes): void {
   get(oneCheckout, reading, async (screen) => {
     const { storeId } = screen

@@ -9,7 +9,7 @@ export type Team = {
   readonly members: readonly StoreMember[]
   /** Unused invitations; owners see them. */
   readonly invitations: readonly Invitation[]
-  /** What each manager may refund within 24 hours. */
+  /** The most that each manager may refund within 24 hours. */
   readonly limit: string
   /** Whether this deployment mails invitations. */
   readonly isMailed: boolean

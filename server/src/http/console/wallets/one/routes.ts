@@ -14,7 +14,7 @@ const one = `${path}/:walletId`
 const read = 'wallets:read'
 const write = 'wallets:write'
 
-/** One wallet: what is known of it, its proof, and taking it out of use. */
+/** One wallet: its facts, its proof, and a way to stop using it. */
 export function mountWallet({ get, post }: StoreRoutes, ctx: Context): void {
   get(one, read, async (screen) => {
     const wallet = await readOwn(screen)
@@ -62,7 +62,9 @@ function mountProof({ post }: StoreRoutes, ctx: Context): void {
       challengeWallet(memberCtx, await readOwnStore(screen), part('walletId'), ctx.now()),
     )
   }
-  /** Returns where to go on: a wallet that the proof puts to use waits for a touch, on the screen of all wallets. */
+  /**
+   * Returns the next screen: if a touch is needed before the proven wallet is used, that is the screen of all wallets.
+   */
   const prove = async (screen: Screen): Promise<string> => {
     const { memberCtx, actor, part, field } = screen
     const by = { store: await readOwnStore(screen), actor, now: ctx.now() }
@@ -92,7 +94,7 @@ function mountProof({ post }: StoreRoutes, ctx: Context): void {
     } catch (error) {
       const problem = sentenceFor(error, screen.texts.wallets.problems)
       if (problem === null) throw error
-      // A signature of this message may still come, also from other people.
+      // Another person may still present a signature of this message.
       return await sendMessage(screen, screen.field('message'), problem)
     }
   })
