@@ -1,42 +1,24 @@
 /**
- * What Solana's nodes are asked for: `node bench/idle-svm.ts`, or with `--short` for a minute instead of five.
- *
- * One `serve` and one `work` process on a private PostgreSQL, one settler, and two providers: two proxies that count, in
- * front of a ledger with the real cluster's slots and finality. Figures are of the provider that was asked for more.
- *
- * - callsPerMonthIdle: calls while nothing happens, for 30 days.
- * - callsPerPayment: calls from the request for the terms until the payment is final, what is asked anyway included. The
- *   SDK pays, so the transaction is prepared by `serve`.
- * The exit code is 1 if one of them is above its limit.
+ * Measures the Solana part of `idle.ts`: one `serve` and one `work` process on a private PostgreSQL, one settler, and a
+ * ledger with the real cluster's slots and finality. The SDK pays, so `serve` prepares the transaction.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import { pay, type SolanaSigner, solanaSigner } from '@farthing/sdk/pay'
+import { monthSeconds } from '../server/src/chains/plans.ts'
 import { makeSvmKey } from '../server/src/chains/svm/signer.ts'
 import type { Database } from '../server/src/database/db.ts'
 import { networks } from '../server/src/networks.ts'
 import { startLocalSvm } from '../server/test/support/local-svm/start.ts'
 import { round, say } from './figures.ts'
+import type { Figures } from './idle.ts'
 import { type Counter, countCalls } from './pay-chain.ts'
 import { letRolesLogIn, makeDatabase, onStand, type Stand, settingsFor, startServer } from './stand.ts'
 
-export type IdleFigures = {
-  readonly callsPerMonthIdle: number
-  readonly callsPerPayment: number
-  /** The calls of an idle month, by method. */
-  readonly methods: Readonly<Record<string, number>>
-  /** The same for a payment. */
-  readonly methodsPerPayment: Readonly<Record<string, number>>
-}
-
-const idleMax = 500_000
-const perPaymentMax = 30
-const monthSeconds = 30 * 86_400
 const genesisHash = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d'
 const finalizedAfter = 31
 const payments = 5
@@ -46,16 +28,7 @@ const finalWaitMs = 120_000
 const main = new URL('../server/src/main.ts', import.meta.url).pathname
 const execute = promisify(execFile)
 
-/** Its own stand, which ends with it. `idleSeconds` is for how long nothing happens. */
-export async function measureIdle(idleSeconds = 300): Promise<IdleFigures> {
-  let figures: IdleFigures | null = null
-  await onStand('128MB', async (stand) => {
-    figures = await measure(stand, idleSeconds)
-  })
-  return figures ?? assert.fail('nothing was measured')
-}
-
-async function measure(stand: Stand, idleSeconds: number): Promise<IdleFigures> {
+async function measure(stand: Stand, idleSeconds: number): Promise<Figures> {
   const shop = await openShop(stand)
   try {
     // Whoever pays first finds out that the network is followed.
@@ -190,12 +163,11 @@ function sum(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((total, count) => total + count, 0)
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values } = parseArgs({ options: { short: { type: 'boolean', default: false } } })
-  const figures = await measureIdle(values.short ? 60 : 300)
-  say(JSON.stringify({ methods: figures.methods, methodsPerPayment: figures.methodsPerPayment }))
-  const { callsPerMonthIdle, callsPerPayment } = figures
-  say(JSON.stringify({ families: { svm: { callsPerMonthIdle, callsPerPayment } } }))
-  // Sockets of killed processes may still be closing.
-  process.exit(callsPerMonthIdle <= idleMax && callsPerPayment <= perPaymentMax ? 0 : 1)
-}
+const { values } = parseArgs({ options: { short: { type: 'boolean', default: false } } })
+let figures: Figures | null = null
+await onStand('128MB', async (stand) => {
+  figures = await measure(stand, values.short ? 60 : 300)
+})
+say(JSON.stringify(figures))
+// Sockets of killed processes may still be closing.
+process.exit()

@@ -1,4 +1,5 @@
 import { isNative } from '../chains/evm/recover.ts'
+import { describeCalls, describePlan } from '../chains/plans.ts'
 import { describeLimits } from '../chains/probe.ts'
 import { listLimitsRecords } from '../chains/record-nodes.ts'
 import { listFaults, readFollower } from '../chains/rows.ts'
@@ -256,19 +257,22 @@ async function examineNetwork(
 
 /** Tries out what each node can do, and adds what the running processes have found. */
 async function examineNodes(ctx: Context, rail: Rail): Promise<Finding[]> {
-  const { id } = rail.network
+  const { id, isLocal } = rail.network
   const records = await listLimitsRecords(ctx.db)
-  return (await rail.probe()).flatMap(({ provider, host, says, troubles }): Finding[] => {
+  const nodes = (await rail.probe()).flatMap(({ provider, host, says, troubles }): Finding[] => {
     const what = `${id} node ${provider === host ? host : `${provider} (${host})`}`
     const found = records.find((each) => each.network === id && each.provider === provider)
     const later = found ? `; work found: ${describeLimits(found)}` : ''
-    if (troubles.length === 0) return [{ what, says: `${says}${later}`, fix: null }]
+    const plan = describePlan(rail.nodeCosts, host)
+    const costs = plan === null ? '' : `; ${plan}`
+    if (troubles.length === 0) return [{ what, says: `${says}${later}${costs}`, fix: null }]
     return troubles.map((trouble) => ({
       what,
       says: trouble.says,
       fix: `Replace it in ${id}_RPC_URLS by a node ${trouble.wanted}.`,
     }))
   })
+  return isLocal ? nodes : [...nodes, { what: `${id} calls`, says: describeCalls(rail.nodeCosts), fix: null }]
 }
 
 async function examineWitnesses(ctx: Context, { id, caip2 }: Network): Promise<Finding[]> {

@@ -1,6 +1,7 @@
 import type { PaymentRequirements } from '@farthing/sdk'
 import type { Signer } from '../chains/evm/signer.ts'
 import type { Hex } from '../chains/hex.ts'
+import type { Costs } from '../chains/plans.ts'
 import type { Probed } from '../chains/probe.ts'
 import type { NodeLimits } from '../chains/rpc.ts'
 import type { SvmSigner } from '../chains/svm/signer.ts'
@@ -61,6 +62,8 @@ export type Rail = {
   findDifferences(): Promise<Difference[]>
   /** The abilities of each node, tried now. */
   probe(): Promise<Probed[]>
+  /** What following such a network costs. */
+  readonly nodeCosts: Costs
   /** The limits that the nodes have shown since this process began. */
   listLimits(): readonly NodeLimits[]
   /** Deploys the contract that settlements need, unless it is there. Absent if none is needed. */

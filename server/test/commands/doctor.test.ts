@@ -183,6 +183,22 @@ test('a live network without the batcher is reported, with the command that depl
   assert.match(found[0].fix ?? '', /settler deploy BASE_MAINNET/)
 })
 
+test('how many calls it takes to follow a public network is said, and nothing of a local one', async () => {
+  const { url } = await openChain({ network: 'BASE_MAINNET' })
+  const config = {
+    ...shop.ctx.config,
+    networks: ['LOCAL', 'BASE_MAINNET'],
+    nodes: { ...shop.ctx.config.nodes, BASE_MAINNET: [`one=${url}`, `two=${url}`].map(parseNode) },
+  }
+  const findings = await examine({ ...shop.ctx, config }, async () => [signer])
+  const calls = findings.filter(({ what }) => what.endsWith(' calls'))
+  assert.deepEqual(
+    calls.map(({ what, fix }) => [what, fix]),
+    [['BASE_MAINNET calls', null]],
+  )
+  assert.match(calls[0]?.says ?? '', /^about [\d,]+ a month to each provider while nobody pays/)
+})
+
 test('a settler whose key is missing is reported', async () => {
   const found = await examine(
     { ...shop.ctx, config: { ...shop.ctx.config, settlerKeysFile: '/settler-keys' } },

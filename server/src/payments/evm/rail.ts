@@ -3,6 +3,7 @@ import type { PaymentRequirements } from '@farthing/sdk'
 import { readNextNonces } from '../../chains/evm/accounts.ts'
 import { type Chain, openChain, readHasCode } from '../../chains/evm/chain.ts'
 import { checkChain } from '../../chains/evm/check.ts'
+import { evmCosts } from '../../chains/evm/costs.ts'
 import { followNext } from '../../chains/evm/follower.ts'
 import { probeChain } from '../../chains/evm/probe.ts'
 import { openSimulate } from '../../chains/evm/simulate.ts'
@@ -77,6 +78,7 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
     countAnswering: () => countAnswering(chain.rpc, 'eth_blockNumber'),
     findDifferences: () => checkChain(chain),
     probe: () => probeChain(network, nodes, ctx.now),
+    nodeCosts: evmCosts,
     listLimits: chain.rpc.listLimits,
     deploy: (signers) => deployBatcher(ctx, chain, signers),
     async readNonce(account) {

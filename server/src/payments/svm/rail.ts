@@ -2,6 +2,7 @@ import { openFailures } from '../../chains/note-failures.ts'
 import { releaseFollower } from '../../chains/rows.ts'
 import { countAnswering } from '../../chains/rpc.ts'
 import { checkSvmChain, openSvmChain, type SvmChain } from '../../chains/svm/chain.ts'
+import { svmCosts } from '../../chains/svm/costs.ts'
 import { probeSvmChain } from '../../chains/svm/probe.ts'
 import { nodesOf } from '../../config/settings.ts'
 import type { Context } from '../../context.ts'
@@ -51,6 +52,7 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
     countAnswering: () => countAnswering(chain.rpc, 'getSlot'),
     findDifferences: () => checkSvmChain(chain),
     probe: () => probeSvmChain(network, nodes, ctx.now),
+    nodeCosts: svmCosts,
     listLimits: chain.rpc.listLimits,
     // Solana's accounts have no nonces. Only our own rows count the transactions of a settler.
     readNonce: async () => 0,
