@@ -24,7 +24,7 @@ import type { Stand } from './stand.ts'
 const tags = ['00', '01'] as const
 /** Longer than the proxy's three checks, one second apart. */
 const drainSeconds = 5
-/** The pause between the moment when a process is ready and the stop of the next one. */
+/** How long to wait after a process is ready before the next one is stopped. */
 const noticeMs = 3_000
 const payLimitMs = 60_000
 const readyMsMax = 30_000

@@ -19,8 +19,8 @@ export async function untilQuiet(
 }
 
 /**
- * On a stopped chain, waits for at most `withinMs`: until everything that the last blocks made safe or final is
- * written, and every event has its sequence number and is delivered.
+ * Waits for the last writes on a stopped chain, for at most `withinMs`. Everything that became safe or final must be
+ * written, and every event numbered and delivered.
  */
 export async function untilDelivered(
   db: Client,

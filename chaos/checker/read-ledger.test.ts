@@ -7,7 +7,7 @@ import { scanLedger } from './read-ledger.ts'
 
 const lower = (address: string) => address.toLowerCase()
 
-test('a ledger is read with its payments and their messages, failed payments and settlers’ transactions, and without what a fork removed', async (t) => {
+test('a ledger is read with payments, failed payments and settlers’ transactions, and without those that a fork removed', async (t) => {
   const ledger = await openLedger()
   t.after(ledger.stop)
   ledger.end()

@@ -87,8 +87,8 @@ export type PreparedRefund =
   | { refund: Refund; transaction: string; expiresAt: string }
 
 /**
- * Exactly one of the two. `signature`: in hex; a contract wallet's may be one that it accepts by ERC-1271, or be
- * wrapped by ERC-6492. `transaction`: the signed transaction in base64, on Solana.
+ * Exactly one of the two. `signature`: in hex; a contract wallet may sign by ERC-1271, also wrapped by ERC-6492.
+ * `transaction`: the signed transaction in base64, on Solana.
  */
 export type PresentRefund = { signature?: string; transaction?: string }
 

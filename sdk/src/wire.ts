@@ -229,10 +229,7 @@ export type UpdateWallet = { sharedElsewhere: boolean }
 /** The message that the wallet has to sign, with `personal_sign` (EVM) or `signMessage` (Solana). */
 export type WalletChallenge = { walletId: string; message: string; expiresAt: string }
 
-/**
- * In hex (EVM) or base58 (Solana). A contract wallet's may be one that it accepts by ERC-1271, or be wrapped by
- * ERC-6492.
- */
+/** In hex (EVM) or base58 (Solana). A contract wallet may sign by ERC-1271, also wrapped by ERC-6492. */
 export type ProveWallet = { signature: string }
 
 export type EventType =
@@ -494,7 +491,7 @@ export type PaymentRequirements = {
    * What else the signature must cover: on EVM networks the token's EIP-712 domain; on Solana the transaction's fee
    * payer and memo.
    */
-  /** `quote` is there if it is a link that is paid. It has to come back with the payment. */
+  /** Present if a link is paid: a payment has to carry the same `quote`. */
   extra:
     | { name: string; version: string; quote?: string }
     | { feePayer: string; memo: string; quote?: string }

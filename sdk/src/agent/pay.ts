@@ -85,10 +85,11 @@ const memory = new Map<string, string>()
 const underWay = new Map<string, Promise<PayResult>>()
 
 /**
- * Pays a checkout exactly once, at its `checkoutUrl`, or a link at its `url`. Where a link lets the buyer choose, its URL says
- * how much: `?amount=12.50`. A link for many buyers can be paid again once a payment's outcome is known. Throws only if nothing was signed: a wrong URL or limit, an unreachable server, or a
- * wallet that would not sign. Concurrent calls for one checkout result in one payment. With several signers, it uses
- * the first way to pay that one of them supports.
+ * Pays a checkout exactly once, at its `checkoutUrl`, or a link at its `url`. If a link lets the buyer choose the
+ * amount, add it to the URL: `?amount=12.50`. A link for many buyers can be paid again once a payment's outcome is
+ * known. Throws only if nothing was signed: a wrong URL or limit, an unreachable server, or a wallet that would not
+ * sign. Concurrent calls for one checkout result in one payment. With several signers, it uses the first way to pay
+ * that one of them supports.
  */
 export async function pay(
   checkoutUrl: string,

@@ -12,8 +12,8 @@ import { cancelOpenOf } from './cancel-open.ts'
 const mayChange = new Set(['until', 'metadata', 'status'])
 
 /**
- * Changes a link, or closes it. A change of what buyers are asked to pay for cancels the checkouts that nobody has begun to
- * pay: who opens the link again sees the new terms.
+ * Changes a link, or closes it. A change of the terms cancels the checkouts whose payment has not begun, so that buyers
+ * who open the link again see the new terms.
  */
 export async function updateLink(
   ctx: Context,
