@@ -439,8 +439,8 @@ export const catalog: readonly Planted[] = [
   {
     name: 'copied-authorization-adopted',
     about: 'A signature that was copied from the chain pays the checkout for which it is presented.',
-    chaos: ['--plan', 'kills', '--seconds', '15', '--buyers', '15', '--seed', '7'],
-    invariant: 'I18',
+    file: `${payments}/evm/adopt.test.ts`,
+    test: 'money that landed before it was presented pays nothing, and the store is told',
   },
   {
     name: 'refund-key-ignored',
