@@ -57,12 +57,28 @@ async function meet({ claimedAt, isBound = false, isShared = false }: Met) {
 }
 
 for (const [name, met, isAdopted] of [
-  ['landed after it was presented', { claimedAt: '11:59:58' }, true],
-  ['landed before it was presented', { claimedAt: '12:00:05' }, false],
-  ['landed before, bound to the checkout', { claimedAt: '12:00:05', isBound: true }, true],
-  ['landed after, at a wallet that another store has too', { claimedAt: '11:59:58', isShared: true }, false],
-  ['landed after, at a shared wallet, bound', { claimedAt: '11:59:58', isShared: true, isBound: true }, true],
+  ['money that landed after it was presented pays the checkout', { claimedAt: '11:59:58' }, true],
+  [
+    'money that landed before it was presented pays nothing, and the store is told',
+    { claimedAt: '12:00:05' },
+    false,
+  ],
+  [
+    'money that landed before it was presented pays the checkout to which its nonce is bound',
+    { claimedAt: '12:00:05', isBound: true },
+    true,
+  ],
+  [
+    'money at a wallet that another store has too pays nothing',
+    { claimedAt: '11:59:58', isShared: true },
+    false,
+  ],
+  [
+    'money at a shared wallet pays the checkout to which its nonce is bound',
+    { claimedAt: '11:59:58', isShared: true, isBound: true },
+    true,
+  ],
 ] as const)
-  test(`money that ${name} ${isAdopted ? 'pays the checkout' : 'pays nothing, and the store is told'}`, async () => {
+  test(name, async () => {
     assert.equal(await meet(met), isAdopted)
   })
