@@ -8,6 +8,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeFunctionData } from 'viem'
 import { openChain } from '../../../../src/chains/evm/chain.ts'
+import { readDeepBlock } from '../../../../src/chains/rows.ts'
 import { updateStatus } from '../../../../src/checkouts/update-status.ts'
 import { nodesOf } from '../../../../src/config/settings.ts'
 import { reverseGone } from '../../../../src/payments/evm/look-up.ts'
@@ -51,7 +52,10 @@ for (const [providers, liars] of [
     assert.equal((await shop.read(id)).status, 'COMPLETED')
     await shop.chain.reorg(1)
     for (const node of shop.nodes) node.lie = (_, result) => result
-    for (let i = 0; i < 14; i++) await shop.mine()
+    // So that there is a block by which a sender can have used a nonce.
+    await shop.chain.pass(shop.chain.network.negativeSeconds)
+    await shop.mine()
+    assert(await readDeepBlock(shop.ctx.db, shop.chain.network))
     const chain = openChain(shop.chain.network, nodesOf(shop.ctx.config, shop.chain.network.id), shop.ctx.now)
     await reverseGone(shop.ctx, chain, (tx, ids, now) => updateStatus(shop.ctx, tx, ids, now))
     assert.equal((await shop.read(id)).status, 'PROCESSING')
