@@ -139,7 +139,7 @@ test('every operation that takes an API key has a method, which returns what the
       return (matching.find((each) => !each.path.includes('{')) ?? matching[0])?.operationId
     }),
   )
-  const forPayers = /^(payCheckout|openCheckoutPage)/
+  const forPayers = /^(payCheckout|openCheckoutPage|payLink$|openLinkPage$)/
   // The client reads the key's own store at /store, so it never calls getStore with an id.
   const missing = operations.filter(
     ({ operationId }) =>

@@ -188,7 +188,16 @@ function define(count: string, shop: Lying): void {
       return { absoluteSlot: absoluteSlot + 140, blockHeight: blockHeight + 140 }
     }
     // By the liar's height its time is over, by the others' it is not.
-    chain.mine(70)
+    chain.mine(110)
+    const { blockHeight } = await chain.rpc<{ blockHeight: number }>('getEpochInfo', [
+      { commitment: 'finalized' },
+    ])
+    const [claim] = await shop.ctx.db.query<{ valid_before: string }>(
+      'select valid_before from authorizations where checkout_id = $1',
+      [id],
+    )
+    const end = Number.parseInt(claim?.valid_before ?? '', 10)
+    assert(blockHeight < end && end < blockHeight + 140, `${blockHeight} ${end}`)
     await untilLooked(shop)
     assert.equal((await shop.read(id)).status, 'PROCESSING')
     liar.lie = honest
