@@ -514,8 +514,8 @@ export const catalog: readonly Planted[] = [
   {
     name: 'svm-forked-payment-stays-credited',
     about: 'On Solana, a payment that a fork took back still counts.',
-    chaos: ['--plan', 'solana', '--short', '--seed', '3', '--providers', '3'],
-    invariant: 'I1',
+    file: `${payments}/svm/faults.test.ts`,
+    test: 'a transaction taken back by a fork is sent again: the store is notified of both and is paid once',
   },
   {
     name: 'svm-sent-before-commit',

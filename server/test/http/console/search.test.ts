@@ -203,6 +203,6 @@ test('no text makes the search fail, and each is read as something, unless it is
       readSearch(typed, locale, new Date())
       assert.equal((await shop.find(typed)).statusCode, 200)
     }),
-    { numRuns: 60 },
+    { numRuns: 60, examples: [['\0'], ['a\0b'], ['0x\0'], ['\u2028']] },
   )
 })

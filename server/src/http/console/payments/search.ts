@@ -31,7 +31,8 @@ type Meaning =
   | { readonly kind: 'words'; readonly words: readonly string[] }
 
 export function readSearch(typed: string, locale: Locale, now: Date): Search[] {
-  const text = typed.trim()
+  // PostgreSQL's texts have no zero bytes, and nobody types control characters.
+  const text = typed.replaceAll(/\p{Cc}/gu, ' ').trim()
   if (text === '') return []
   const exact = namedIn(text)
   if (exact) return [exact, ordersIn(text)].flatMap((each) => (each ? [{ ...each, text }] : []))
