@@ -173,7 +173,8 @@ async function someCheckout(): Promise<Known> {
   const { rows } = await big.client.query(
     `select c.id, c.store_id as "storeId", c.order_id as "orderId", k.key,
        (select p.transaction_hash from credits p where p.store_id = c.store_id limit 1) as transaction
-     from checkouts c join idempotency_keys k on k.resource_id = c.id where c.status = 'OPEN' limit 1`,
+     from checkouts c join idempotency_keys k on k.resource_id = c.id
+     where c.status = 'OPEN' and c.expires_at > clock() + interval '1 hour' limit 1`,
   )
   return rows[0]
 }
