@@ -11,7 +11,7 @@ import { wallets } from './wallets/found.ts'
 import { signOnSolana } from './wallets/solana.ts'
 
 const copiedMs = 2_000
-/** Wallets announce themselves within this time, in all browsers that have one. */
+/** How long a phone's browser has to announce a wallet before the page turns to the wallet apps. */
 const announcedMs = 1_000
 
 dress()

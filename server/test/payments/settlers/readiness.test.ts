@@ -48,7 +48,7 @@ test('after downtime, payments get 503 until the blocks that were missed are rea
 
   provider.answerCall = () => null
   await until('payments are accepted again', async () => (await readiness(caip2)) === null)
-  // Who pays is told what was so up to half a second ago.
+  // A payer's answer may be half a second old.
   const header = await shop.sign(id, payer)
   await until('the payment is taken', async () => (await shop.pay(id, header)).statusCode === 200)
 })

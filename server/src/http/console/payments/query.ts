@@ -103,7 +103,7 @@ export function checkoutQueryOf(query: ListQuery, timeZone: string): Omit<Checko
   return { status, ...wantedCheckouts(search), ...rangeOf(query, timeZone) }
 }
 
-/** No index knows these filters. It takes some tens of milliseconds to read this many rows. */
+/** No index covers these filters, so a page of results reads at most this many rows. */
 const searchedRows = 2_000
 
 function wantedCheckouts(search: Search | null): Partial<CheckoutQuery> {

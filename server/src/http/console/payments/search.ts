@@ -7,8 +7,8 @@ import type { Locale } from '../formats.ts'
 import { dateIn } from './dates.ts'
 
 /**
- * What a member types or pastes, in every way it can be meant, the most exact first. The list shows the first reading
- * that finds something, says which one that is, and names the others.
+ * The ways to read what a member types or pastes, the most exact first. The list shows the first reading that finds
+ * something, says which one that is, and links to the others.
  */
 export type Search = { readonly text: string } & Meaning
 
@@ -31,7 +31,7 @@ type Meaning =
   | { readonly kind: 'words'; readonly words: readonly string[] }
 
 export function readSearch(typed: string, locale: Locale, now: Date): Search[] {
-  // PostgreSQL's texts have no zero bytes, and nobody types control characters.
+  // PostgreSQL stores no zero bytes, and nobody types control characters.
   const text = typed.replaceAll(/\p{Cc}/gu, ' ').trim()
   if (text === '') return []
   const exact = namedIn(text)
@@ -51,10 +51,10 @@ export function readSearch(typed: string, locale: Locale, now: Date): Search[] {
 const base58 = '[1-9A-HJ-NP-Za-km-z]'
 const ids = { checkout: 'ch', payment: 'pay', refund: 'rf', link: 'lnk' } as const
 
-/** What can only be one thing, alone or in a sentence, or in the address of an explorer's page or of one of ours. */
+/** Recognizes text that can mean only one thing: alone, in a sentence, or in the address of an explorer's page or ours. */
 function namedIn(text: string): Meaning | null {
   for (const each of text.split(/[\s/?#&=<>()"]+/).toReversed()) {
-    // A sentence ends with a mark.
+    // Drops the mark that ends a sentence.
     const part = each.replace(/[.,;:!]+$/, '')
     for (const kind of Object.keys(ids) as (keyof typeof ids)[])
       if (isId(ids[kind], part)) return { kind, id: part }

@@ -1,9 +1,9 @@
 import { toStored } from '../../../chains/families.ts'
 import type { Checkout } from '../../../checkouts/checkout.ts'
-import { parseDecimal, parsePrice, unitsToText } from '../../../money.ts'
+import { parseDecimal, parsePrice } from '../../../money.ts'
 import { invalid } from '../../../problems.ts'
 import { minorDigitsOf } from '../../../rates/iso4217.ts'
-import { isAmbiguous, withPoint } from '../fields.ts'
+import { isAmbiguous, toTyped, withPoint } from '../fields.ts'
 
 /**
  * The amount on a refund's form. Where the price was converted, it is given in the order's currency, at the rate of the
@@ -34,15 +34,22 @@ export function currencyOf(order: PaidOrder | null): string | null {
   return order?.checkout.rate ? order.checkout.priceCurrency : null
 }
 
-/** Units of the token in the order's currency, rounded down to its smallest unit. */
-export function inCurrency({ checkout, due }: PaidOrder, units: bigint): string {
-  const price = parseDecimal(checkout.priceAmount)
-  const digits = minorDigitsOf(checkout.priceCurrency) ?? price.scale
-  const amount = (units * price.coefficient * 10n ** BigInt(digits)) / (due * 10n ** BigInt(price.scale))
-  return unitsToText(amount, digits)
+/** Gold and others have no smallest unit: as many decimals as a price may have. */
+const digitsWithoutMinor = 6
+
+function digitsOf(currency: string): number {
+  return minorDigitsOf(currency) ?? digitsWithoutMinor
 }
 
-/** What was entered, in the token's smallest unit. `left` is what can go back. */
+/** Units of the token in the order's currency, rounded down to its smallest unit, as the form takes it. */
+export function inCurrency({ checkout, due }: PaidOrder, units: bigint): string {
+  const price = parseDecimal(checkout.priceAmount)
+  const digits = digitsOf(checkout.priceCurrency)
+  const amount = (units * price.coefficient * 10n ** BigInt(digits)) / (due * 10n ** BigInt(price.scale))
+  return toTyped(amount, digits)
+}
+
+/** Converts the entered amount to the token's smallest unit. `left` is what can still go back. */
 export function unitsOf(
   { amount: text, unit }: { readonly amount: string; readonly unit: string },
   decimals: number,
@@ -50,11 +57,11 @@ export function unitsOf(
   left: bigint,
 ): bigint {
   const isPriced = order !== null && unit !== inToken && unit === currencyOf(order)
-  const digits = isPriced ? (minorDigitsOf(unit) ?? decimals) : decimals
+  const digits = isPriced ? digitsOf(unit) : decimals
   if (isAmbiguous(text, digits))
     throw invalid({ pointer: '/amount', code: 'ambiguous', detail: 'Thousands or decimals?' })
   const entered = parsePrice(withPoint(text))
-  // A form that was opened before the currency could be chosen, or with another one, must not mean something else.
+  // A unit that the form does not offer is refused, because the amount would mean something else.
   if (!entered || entered.scale > digits || (!isPriced && unit !== inToken))
     throw invalid({ pointer: '/amount', code: 'amount', detail: 'Must be an amount that can be refunded.' })
   if (!isPriced) return entered.coefficient * 10n ** BigInt(decimals - entered.scale)

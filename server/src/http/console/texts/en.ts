@@ -1097,7 +1097,7 @@ export const en = {
     received: 'Received',
     refunded: 'Refunded or reserved',
     left: 'Left to refund',
-    unit: 'Given in',
+    unit: 'Currency',
     description: 'Description',
     dueFor: 'At the payment’s rate',
     howMuch: 'Amount in {symbol}',

@@ -1133,7 +1133,7 @@ export const es: typeof en = {
     received: 'Recibido',
     refunded: 'Reembolsado o reservado',
     left: 'Queda por reembolsar',
-    unit: 'Expresado en',
+    unit: 'Moneda',
     description: 'Descripción',
     dueFor: 'Al cambio del pago',
     howMuch: 'Importe en {symbol}',

@@ -216,10 +216,10 @@ ${notice !== null && html`<p class="notice" role="alert">${fill(texts.notices[no
 ${what}
 ${transfer && isMany && html`<p><a href="${elsewhere}" data-way="send">${texts.sendOther}</a></p>`}
 ${transfer && html`<p class="about">${texts.sendWatching}</p>`}
-${transfer?.reference === null && renderSent(view, asked, path)}`
+${transfer?.reference === null && renderNotArrived(view, asked, path)}`
 }
 
-function renderSent(view: CheckoutView, asked: Asked, path: string): Html {
+function renderNotArrived(view: CheckoutView, asked: Asked, path: string): Html {
   const { texts } = asked.language
   const action = actionOf(path, view.checkout.id, 'transaction', asked)
   return html`<section class="sent"><h4>${texts.hashTitle}</h4>
