@@ -284,6 +284,24 @@ const brokenTests: readonly [rule: string, path: string, text: string, complaint
   ['a test file that is too long', 'test/payments/evm/pay.test.ts', '\n'.repeat(800), /801 lines/],
   ['a test file next to its source that is too long', 'src/money.test.ts', '\n'.repeat(800), /801 lines/],
   ['a support file that is too long', 'test/support/shop.ts', '\n'.repeat(800), /801 lines/],
+  [
+    'something opened after the first test',
+    'test/payments/pay.test.ts',
+    "test('a', () => {})\n\nconst shop = await openShop()",
+    /opens something after/,
+  ],
+  [
+    'something opened after the tests of a loop',
+    'test/payments/pay.test.ts',
+    "for (const way of ways)\n  test('a', () => {})\n\nawait openShop()",
+    /opens something after/,
+  ],
+  [
+    'something opened between tests, in each turn of a loop',
+    'test/payments/pay.test.ts',
+    "for (const way of ways) {\n  const shop = await openShop(way)\n  test('a', () => {})\n}",
+    /opens something after/,
+  ],
 ]
 
 for (const [rule, path, text, complaint] of brokenTests) {
@@ -306,4 +324,10 @@ test('test folders that mirror src, and those without a counterpart by design, a
   ]
   const tests = [...paths, ...apart].map((path) => ({ path, text: '' }))
   assert.deepEqual(findTestViolations(tests, rooms), [])
+})
+
+test('what is opened before the first test, or inside tests, is not reported', () => {
+  const text =
+    "const shop = await openShop()\n\ntest('a', async () => {\n  await pay()\n})\n\nasync function pay() {\n  await 1\n}"
+  assert.deepEqual(findTestViolations([{ path: 'test/payments/pay.test.ts', text }], rooms), [])
 })

@@ -136,8 +136,20 @@ export function findTestViolations(tests: readonly Source[], rooms: ReadonlySet<
     const lines = text.split('\n').length
     if (lines > fileLinesMax)
       found.push(`${path}: has ${lines} lines, more than ${fileLinesMax}: split it by what it tests`)
+    if (opensAfterTest(text))
+      found.push(`${path}: opens something after its first test: if that has ended meanwhile, all is closed`)
     return found
   })
+}
+
+/** node:test runs a file's `after` as soon as no test is left that it knows of, even if the file is still awaiting. */
+function opensAfterTest(text: string): boolean {
+  const statements = text.split(/\n(?=[a-z])/)
+  const first = statements.findIndex((statement) => /^(?:for .*\n {2})?test\(/.test(statement))
+  const isOpening = (statement: string) => /^(?:(?:export )?const .* = )?await (?!test\()/.test(statement)
+  const isLoop = (statement: string) =>
+    /^for /.test(statement) && /\n {2}(?:const .* = )?await [\s\S]*\n {2}test\(/.test(statement)
+  return statements.some(isLoop) || (first !== -1 && statements.slice(first).some(isOpening))
 }
 
 function withoutComments(text: string): string {

@@ -60,6 +60,11 @@ const phantom: readonly (readonly [string, (parts: Parts) => readonly Instructio
   ],
 ]
 
+const stranger = await chain.payer()
+const tokens = await Promise.all(
+  shop.signers.map(({ address: owner }) => findTokenAccount(owner, chain.mint)),
+)
+
 for (const [name, arrange] of phantom)
   test(`Phantom pays with ${name}`, async () => {
     const [id, payer] = [await shop.create(), await chain.payer()]
@@ -92,10 +97,6 @@ const length = `${prefix}_transaction_instructions_length`
 const unaccepted = `${prefix}_guard_not_accepted`
 const [first, second] = shop.signers
 assert(first && second)
-const stranger = await chain.payer()
-const tokens = await Promise.all(
-  shop.signers.map(({ address: owner }) => findTokenAccount(owner, chain.mint)),
-)
 const send = (from: string) => ({
   programAddress: systemProgram,
   accounts: [meta(from, AccountRole.WRITABLE_SIGNER), meta(stranger.address, WRITABLE)],
