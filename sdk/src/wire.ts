@@ -150,6 +150,10 @@ export type Store = {
   /** How buyers reach the store; shown on its payment pages. */
   supportEmail: string | null
   supportUrl: string | null
+  /** The seller's name, postal address (up to six lines) and tax number, for receipts. */
+  legalName: string | null
+  legalAddress: string | null
+  taxId: string | null
   finalityPolicy: FinalityRule[]
   /**
    * Who can change the wallet that new checkouts are paid to: a key alone, or an owner who confirms a key's request.
@@ -187,6 +191,9 @@ export type UpdateStore = {
   accentColor?: string | null
   supportEmail?: string | null
   supportUrl?: string | null
+  legalName?: string | null
+  legalAddress?: string | null
+  taxId?: string | null
   finalityPolicy?: FinalityRule[]
   timeZone?: string
   reportCurrency?: string

@@ -23,8 +23,8 @@ grant update (checkout_id, store_id, state, reason, claimed_at, resolved_at, is_
   on authorizations to farthing_serve;
 grant update (cools_until, freed_at, looked_at) on reserved_amounts to farthing_serve;
 grant update (outcome, pasted_at, looked_at) on pasted_transactions to farthing_serve;
-grant update (name, logo_url, accent_color, finality_policy, revision, support_email, support_url, time_zone,
-  report_currency, proven_at) on stores to farthing_serve;
+grant update (name, logo_url, accent_color, finality_policy, revision, support_email, support_url, legal_name,
+  legal_address, tax_id, time_zone, report_currency, proven_at) on stores to farthing_serve;
 grant update (registration, retired_at, custodial_type, challenge, challenge_expires_at, proven_at, shared_elsewhere,
   unowned) on wallets to farthing_serve;
 grant update (url, types, is_ordered, secrets, disabled_at, disabled_reason, deleted_at, failing_since, held_until, due_at)
@@ -136,8 +136,8 @@ grant update (status, version, page_version) on checkouts to farthing_console;
 grant select, insert on idempotency_keys to farthing_console;
 grant insert (id, store_id, payment_id, kind, checkout_id, note, actor, created_at), update (id, note, actor) on decisions
   to farthing_console;
-grant update (name, logo_url, accent_color, finality_policy, revision, support_email, support_url, time_zone,
-  report_currency, wallet_changes, manager_refund_limit, proven_at) on stores to farthing_console;
+grant update (name, logo_url, accent_color, finality_policy, revision, support_email, support_url, legal_name,
+  legal_address, tax_id, time_zone, report_currency, wallet_changes, manager_refund_limit, proven_at) on stores to farthing_console;
 grant select, update on wallet_changes to farthing_console;
 grant select on wallets to farthing_console;
 -- An owner puts a wallet to use, stops using it, proves it, or says that somebody else holds its keys.

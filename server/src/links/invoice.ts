@@ -2,7 +2,7 @@ import type { CreateInvoice, Invoice } from '@farthing/sdk'
 import { type Decimal, parseDecimal, parsePrice } from '../money.ts'
 import type { Mistake } from '../problems.ts'
 import { minorDigitsOf } from '../rates/iso4217.ts'
-import { checkText } from '../stores/check-text.ts'
+import { checkPostalAddress, checkText } from '../stores/check-text.ts'
 
 /**
  * The invoice of a link: what the store sent, and the sums that follow from it. The sums are computed each time, in exact
@@ -15,9 +15,6 @@ const numberBytesMax = 64
 export const linesMax = 100
 const lineTextBytesMax = 200
 const buyerNameBytesMax = 200
-/** Name, street, town, country, tax number, and one to spare. */
-const addressLinesMax = 6
-const addressLineBytesMax = 100
 
 const quantityForm = /^(0|[1-9]\d{0,8})(\.\d{1,6})?$/
 const amountForm = /^(0|[1-9]\d{0,14})(\.\d{1,6})?$/
@@ -35,7 +32,7 @@ export function checkInvoice(invoice: CreateInvoice, currency: string): Mistake[
       : [{ pointer: '/invoice/dueDate', code: 'date', detail: 'Must be a day such as 2026-12-31.' }]),
     ...lines.flatMap((line, place) => checkLine(`/invoice/lines/${place}`, line)),
     ...(buyerName === undefined ? [] : checkText('/invoice/buyerName', buyerName, buyerNameBytesMax)),
-    ...(buyerAddress === undefined ? [] : checkAddress('/invoice/buyerAddress', buyerAddress)),
+    ...(buyerAddress === undefined ? [] : checkPostalAddress('/invoice/buyerAddress', buyerAddress)),
   ]
   if (mistakes.length > 0) return mistakes
   if (minorDigitsOf(currency) === null)
@@ -89,13 +86,6 @@ function checkLine(
       ? []
       : [mistake('taxRate', 'rate', 'Must be in percent, from "0" to "100", with at most 3 decimals.')]),
   ]
-}
-
-function checkAddress(pointer: string, text: string): Mistake[] {
-  const lines = text.split('\n')
-  if (lines.length > addressLinesMax)
-    return [{ pointer, code: 'length', detail: `Must have at most ${addressLinesMax} lines.` }]
-  return lines.flatMap((line) => checkText(pointer, line, addressLineBytesMax)).slice(0, 1)
 }
 
 /** An invoice with its sums: one for each tax rate, and the total that is paid. */

@@ -20,6 +20,18 @@ export function checkText(pointer: string, text: string, bytesMax: number): Mist
   return []
 }
 
+/** Name, street, town, country, tax number, and one to spare. */
+const addressLinesMax = 6
+const addressLineBytesMax = 100
+
+/** Lines of text, none of them empty. */
+export function checkPostalAddress(pointer: string, text: string): Mistake[] {
+  const lines = text.split('\n')
+  if (lines.length > addressLinesMax)
+    return [{ pointer, code: 'length', detail: `Must have at most ${addressLinesMax} lines.` }]
+  return lines.flatMap((line) => checkText(pointer, line, addressLineBytesMax)).slice(0, 1)
+}
+
 /** An image as a data URL, so that a page can show it without asking another server. */
 export const imageForm =
   /^data:(image\/(?:png|jpeg|webp|svg\+xml));base64,((?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/

@@ -26,7 +26,8 @@ export const standingOf = `case when s.suspended_at is not null then 'suspended'
 
 /** SQL: a Store from `s`. Unless its owners have chosen, a live store with an owner needs one to change its wallets. */
 export const storeColumns = `s.id, s.mode, s.name, s.logo_url as "logoUrl", s.accent_color as "accentColor",
-  s.support_email as "supportEmail", s.support_url as "supportUrl", s.finality_policy as "finalityPolicy",
+  s.support_email as "supportEmail", s.support_url as "supportUrl", s.legal_name as "legalName",
+  s.legal_address as "legalAddress", s.tax_id as "taxId", s.finality_policy as "finalityPolicy",
   coalesce(s.wallet_changes, case when s.mode = 'live' and exists (select 1 from memberships m
     where m.store_id = s.id and m.role = 'owner') then 'member' else 'key' end) as "walletChanges",
   s.manager_refund_limit as "managerRefundLimit", s.time_zone as "timeZone", s.report_currency as "reportCurrency",

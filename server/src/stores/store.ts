@@ -23,6 +23,11 @@ export type Store = {
   /** How buyers reach the store. */
   readonly supportEmail: string | null
   readonly supportUrl: string | null
+  /** The seller as the law knows it. */
+  readonly legalName: string | null
+  /** Up to six lines. */
+  readonly legalAddress: string | null
+  readonly taxId: string | null
   readonly finalityPolicy: readonly FinalityRule[]
   /** Who must approve a change of the current wallet: the owners' choice, or the default. */
   readonly walletChanges: WalletChanges
@@ -117,6 +122,9 @@ export function storeToWire(store: Store): WireStore {
     accentColor: store.accentColor,
     supportEmail: store.supportEmail,
     supportUrl: store.supportUrl,
+    legalName: store.legalName,
+    legalAddress: store.legalAddress,
+    taxId: store.taxId,
     finalityPolicy: [...store.finalityPolicy],
     walletChanges: store.walletChanges,
     managerRefundLimit: store.managerRefundLimit,

@@ -11,12 +11,15 @@ import { Refusal } from '../members/refusal.ts'
 import { parseDecimal } from '../money.ts'
 import { invalid, type Mistake } from '../problems.ts'
 import { parseCurrency } from '../rates/iso4217.ts'
-import { checkEmail, checkText, checkWebUrl, imageForm } from './check-text.ts'
+import { checkEmail, checkPostalAddress, checkText, checkWebUrl, imageForm } from './check-text.ts'
 import { lockStore } from './rows.ts'
 import { type Store, storeToEvent } from './store.ts'
 
 /** A longer logoUrl can't be a link, so it must be a data URL. */
 const addressLengthMax = 2_048
+/** As long as any register's names and numbers. */
+const legalNameBytesMax = 200
+const taxIdBytesMax = 50
 
 export async function updateStore(
   ctx: Context,
@@ -34,6 +37,13 @@ export async function updateStore(
       ...(typeof change.supportUrl === 'string'
         ? checkWebUrl('/supportUrl', change.supportUrl, store.mode)
         : []),
+      ...(typeof change.legalName === 'string'
+        ? checkText('/legalName', change.legalName, legalNameBytesMax)
+        : []),
+      ...(typeof change.legalAddress === 'string'
+        ? checkPostalAddress('/legalAddress', change.legalAddress)
+        : []),
+      ...(typeof change.taxId === 'string' ? checkText('/taxId', change.taxId, taxIdBytesMax) : []),
       ...(change.finalityPolicy ? checkPolicy(change.finalityPolicy) : []),
       ...(change.timeZone === undefined || isTimeZone(change.timeZone) ? [] : [wrongZone]),
       ...(change.reportCurrency === undefined || parseCurrency(change.reportCurrency) ? [] : [wrongCurrency]),
@@ -47,6 +57,9 @@ export async function updateStore(
         change.accentColor === undefined ? store.accentColor : (change.accentColor?.toLowerCase() ?? null),
       supportEmail: change.supportEmail === undefined ? store.supportEmail : change.supportEmail,
       supportUrl: change.supportUrl === undefined ? store.supportUrl : change.supportUrl,
+      legalName: change.legalName === undefined ? store.legalName : change.legalName,
+      legalAddress: change.legalAddress === undefined ? store.legalAddress : change.legalAddress,
+      taxId: change.taxId === undefined ? store.taxId : change.taxId,
       finalityPolicy: change.finalityPolicy ?? store.finalityPolicy,
       timeZone: change.timeZone ?? store.timeZone,
       reportCurrency: parseCurrency(change.reportCurrency ?? '') ?? store.reportCurrency,
@@ -114,7 +127,8 @@ function checkPolicy(policy: readonly FinalityRule[]): Mistake[] {
 async function writeStore(tx: Transaction, store: Store): Promise<void> {
   await tx.query(
     `update stores set name = $2, logo_url = $3, accent_color = $4, finality_policy = $5, support_email = $6,
-       support_url = $7, time_zone = $8, report_currency = $9 where id = $1`,
+       support_url = $7, time_zone = $8, report_currency = $9, legal_name = $10, legal_address = $11, tax_id = $12
+     where id = $1`,
     [
       store.id,
       store.name,
@@ -125,6 +139,9 @@ async function writeStore(tx: Transaction, store: Store): Promise<void> {
       store.supportUrl,
       store.timeZone,
       store.reportCurrency,
+      store.legalName,
+      store.legalAddress,
+      store.taxId,
     ],
   )
 }

@@ -79,6 +79,9 @@ test('no value of a field of any body is answered with 500', async () => {
         'since',
         'supportUrl',
         'supportEmail',
+        'legalName',
+        'legalAddress',
+        'taxId',
         'reason',
       ],
       ...[

@@ -29,6 +29,27 @@ const storeSettings = {
     }),
   ),
   supportUrl: webUrl('The store’s page for questions, an https URL. Linked on its payment pages.'),
+  legalName: nullable(
+    Type.String({
+      maxLength: 200,
+      description: 'The seller’s legal name, for receipts. Up to 200 bytes.',
+      examples: ['Juniper & Pine Ltd'],
+    }),
+  ),
+  legalAddress: nullable(
+    Type.String({
+      maxLength: 605,
+      description: 'The seller’s postal address, for receipts. Up to 6 lines of 100 bytes each.',
+      examples: ['4 Mill Lane\nBristol BS1 4TR'],
+    }),
+  ),
+  taxId: nullable(
+    Type.String({
+      maxLength: 50,
+      description: 'The seller’s tax number, for receipts. Up to 50 bytes.',
+      examples: ['GB123456789'],
+    }),
+  ),
   finalityPolicy: Type.Array(FinalityRule, {
     minItems: 1,
     maxItems: 10,
@@ -95,6 +116,9 @@ export const UpdateStore = shape<Wire.UpdateStore>()(
     accentColor: Type.Optional(nullable(Type.String({ pattern: '^#[0-9a-fA-F]{6}$' }))),
     supportEmail: Type.Optional(storeSettings.supportEmail),
     supportUrl: Type.Optional(storeSettings.supportUrl),
+    legalName: Type.Optional(storeSettings.legalName),
+    legalAddress: Type.Optional(storeSettings.legalAddress),
+    taxId: Type.Optional(storeSettings.taxId),
     finalityPolicy: Type.Optional(storeSettings.finalityPolicy),
     timeZone: Type.Optional(storeSettings.timeZone),
     reportCurrency: Type.Optional(storeSettings.reportCurrency),

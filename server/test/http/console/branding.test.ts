@@ -53,6 +53,7 @@ test('an owner changes all of it by one form, the logo as a file; the log has th
   const change = {
     ...{ name: 'Juniper — té', hasColor: 'yes', accentColor: '#FFE9A8' },
     ...{ supportEmail: 'help@shop.example', supportUrl: 'https://shop.example/help' },
+    ...{ legalName: 'Juniper Ltd', legalAddress: '4 Mill Lane\r\nBristol', taxId: 'GB1' },
   }
   const saved = await submit(browser, path, change, png)
   assert.equal(saved.headers.location, `${path}?said=saved`)
@@ -64,6 +65,8 @@ test('an owner changes all of it by one form, the logo as a file; the log has th
       ...['help@shop.example', 'Europe/Madrid', 'EUR'],
     ],
   )
+  const { legalName, legalAddress, taxId } = await own()
+  assert.deepEqual([legalName, legalAddress, taxId], ['Juniper Ltd', '4 Mill Lane\nBristol', 'GB1'])
   const told = (await store.events()).filter(({ type }) => type === 'store.updated')
   assert.deepEqual(
     told.map(({ actor }) => actor?.name),
@@ -92,6 +95,7 @@ test('what is wrong is said in words, nothing is saved, and what was entered sta
     [{ name: '' }, undefined, 'The name needs'],
     [{ supportEmail: 'x' }, undefined, 'Write an email address'],
     [{ supportUrl: 'javascript:alert(1)' }, undefined, 'Write a web address'],
+    [{ legalAddress: 'a\r\n\r\nb' }, undefined, 'an address of up to 6 lines'],
     [{ timeZone: 'Mars' }, undefined, 'Choose a time zone'],
     [{ reportCurrency: 'XX' }, undefined, 'Choose a currency'],
     [{ hasColor: 'yes', accentColor: 'red;}' }, undefined, 'six hexadecimal digits'],

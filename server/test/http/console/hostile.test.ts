@@ -11,7 +11,15 @@ const stringsAtOnce = 500
 /** Every column that a screen shows, and that somebody outside can fill. */
 const columns: Readonly<Record<string, readonly string[]>> = {
   checkouts: ['order_id', 'description'],
-  stores: ['name', 'support_email', 'support_url', 'suspended_reason'],
+  stores: [
+    'name',
+    'support_email',
+    'support_url',
+    'legal_name',
+    'legal_address',
+    'tax_id',
+    'suspended_reason',
+  ],
   members: ['name', 'email'],
   invitations: ['name', 'email'],
   sessions: ['browser'],

@@ -109,6 +109,9 @@ function changeOf({ field }: Screen): UpdateStore {
         : null,
     supportEmail: orNull(text('supportEmail')),
     supportUrl: orNull(text('supportUrl')),
+    legalName: orNull(text('legalName')),
+    legalAddress: orNull(text('legalAddress').replaceAll('\r\n', '\n')),
+    taxId: orNull(text('taxId')),
     timeZone: text('timeZone'),
     reportCurrency: text('reportCurrency'),
     ...(text('removeLogo') === 'yes' && { logoUrl: null }),
@@ -141,11 +144,15 @@ async function send(
     isSaved: said === 'saved' && entered === null,
     state: stateOf(screen.request),
   })
-  const { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency } = wire
+  const { name, accentColor, supportEmail, supportUrl, legalName, legalAddress, taxId, ...rest } = wire
+  const { timeZone, reportCurrency } = rest
   const line = {
     method: 'PATCH',
     path: `/stores/${wire.id}`,
-    body: { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency },
+    body: {
+      ...{ name, accentColor, supportEmail, supportUrl, legalName, legalAddress, taxId },
+      ...{ timeZone, reportCurrency },
+    },
   }
   return screen.send({
     screen: 'branding',

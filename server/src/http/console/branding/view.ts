@@ -1,7 +1,7 @@
 import type { UpdateStore, Store as WireStore } from '@farthing/sdk'
 import { currencies } from '../../../rates/iso4217.ts'
 import { contrastOf, inkOn } from '../../page/document.ts'
-import { fill, type Html, html } from '../../page/html.ts'
+import { fill, type Html, html, lines } from '../../page/html.ts'
 import { renderFilter, renderHead } from '../parts.ts'
 import type { Screen } from '../screen.ts'
 import type { Texts } from '../texts/choose.ts'
@@ -44,6 +44,7 @@ ${renderPreviews(screen, branding)}</div>`
 function renderFields(screen: Screen, { store, logoUrl, fault }: Branding): Html {
   const texts = screen.texts.branding
   const { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency } = store
+  const { legalName, legalAddress, taxId } = store
   const wrong = (field: BrandingFault) =>
     fault === field && html` aria-invalid="true" aria-describedby="fault"`
   const isImage = logoUrl?.startsWith('data:') ?? false
@@ -74,6 +75,16 @@ ${
 <label>${texts.supportUrl}<input name="supportUrl" type="url" value="${
     supportUrl ?? ''
   }" maxlength="2048" autocomplete="off"${wrong('supportUrl')}></label>
+<h2>${texts.legal}</h2><p class="soft">${texts.legalAbout}</p>
+<label>${texts.legalName}<input name="legalName" value="${
+    legalName ?? ''
+  }" maxlength="200" autocomplete="off"${wrong('legalName')}></label>
+<label>${texts.legalAddress}<textarea name="legalAddress" rows="3" maxlength="605"${wrong('legalAddress')}>${lines(
+    legalAddress ?? '',
+  )}</textarea></label>
+<label>${texts.taxId}<input name="taxId" value="${taxId ?? ''}" maxlength="50" autocomplete="off"${wrong(
+    'taxId',
+  )}></label>
 <h2>${texts.books}</h2>
 <label>${texts.timeZone}<select name="timeZone"${wrong('timeZone')}>${options(
     zones.includes(timeZone) ? zones : [timeZone, ...zones],

@@ -1381,6 +1381,12 @@ export const en = {
     supportAbout: 'Shown below every payment. Leave empty what you do not have.',
     supportEmail: 'Email address',
     supportUrl: 'Web address',
+    legal: 'On receipts',
+    legalAbout:
+      'Receipts show these details as they are when you are paid. Leave empty what you do not have.',
+    legalName: 'Legal name',
+    legalAddress: 'Postal address',
+    taxId: 'Tax number',
     books: 'Days and money',
     timeZone: 'Time zone in which your days begin',
     reportCurrency: 'Currency of your figures',
@@ -1403,6 +1409,10 @@ export const en = {
       accentColor: 'The colour must be six hexadecimal digits, such as #2b50d8.',
       supportEmail: 'Write an email address, such as help@shop.example, or nothing.',
       supportUrl: 'Write a web address that begins with https://, or nothing.',
+      legalName: 'Write a legal name of up to 200 characters that can be shown, or nothing.',
+      legalAddress:
+        'Write an address of up to 6 lines with 100 characters each, none of them empty, or nothing.',
+      taxId: 'Write a tax number of up to 50 characters that can be shown, or nothing.',
       timeZone: 'Choose a time zone from the list.',
       reportCurrency: 'Choose a currency from the list.',
       large: 'The logo is larger than 9 KB. Make it smaller, for example 128 by 128 pixels, and try again.',

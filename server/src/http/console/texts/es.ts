@@ -1413,6 +1413,12 @@ export const es: typeof en = {
     supportAbout: 'Se muestra debajo de cada pago. Deje vacío lo que no tenga.',
     supportEmail: 'Correo electrónico',
     supportUrl: 'Dirección web',
+    legal: 'En los recibos',
+    legalAbout:
+      'Los recibos muestran estos datos tal como estén cuando le paguen. Deje vacío lo que no tenga.',
+    legalName: 'Razón social',
+    legalAddress: 'Dirección postal',
+    taxId: 'Número fiscal',
     books: 'Días y dinero',
     timeZone: 'Zona horaria en la que empiezan sus días',
     reportCurrency: 'Moneda de sus cifras',
@@ -1435,6 +1441,9 @@ export const es: typeof en = {
       accentColor: 'El color son seis cifras hexadecimales, como #2b50d8.',
       supportEmail: 'Escriba un correo, como ayuda@tienda.example, o nada.',
       supportUrl: 'Escriba una dirección web que empiece por https://, o nada.',
+      legalName: 'Escriba una razón social de hasta 200 caracteres que se puedan mostrar, o nada.',
+      legalAddress: 'Escriba una dirección de hasta 6 líneas de 100 caracteres, ninguna vacía, o nada.',
+      taxId: 'Escriba un número fiscal de hasta 50 caracteres que se puedan mostrar, o nada.',
       timeZone: 'Elija una zona horaria de la lista.',
       reportCurrency: 'Elija una moneda de la lista.',
       large:
