@@ -3,6 +3,7 @@
  * it. It writes text only, never markup.
  */
 import { watchLive } from './live.ts'
+import { shrinkLogo } from './logo.ts'
 import { post, Refused } from './post.ts'
 import { askWallet, offerWallets } from './wallets.ts'
 
@@ -53,6 +54,11 @@ document.addEventListener('click', (event) => {
   const button = (event.target as Element).closest<HTMLElement>('button[data-wallet]')
   const place = button?.closest<HTMLElement>('[data-sign]')
   if (button && place) void attempt(place, () => askWallet(button))
+})
+
+document.addEventListener('change', (event) => {
+  const field = event.target
+  if (field instanceof HTMLInputElement && field.type === 'file') void shrinkLogo(field)
 })
 
 function offer(): void {

@@ -45,26 +45,74 @@ test('without a rate an amount stands beside the sum and no average is made of t
 test('a period is compared with the one before, up to the same day, or all of it if that was shorter', () => {
   assert.deepEqual(spanOf('today', '2026-11-16'), {
     from: '2026-11-16',
+    to: '2026-11-16',
     beforeFrom: '2026-11-15',
     beforeTo: '2026-11-14',
     cutDay: '2026-11-15',
   })
   assert.deepEqual(spanOf('week', '2026-11-18'), {
     from: '2026-11-16',
+    to: '2026-11-18',
     beforeFrom: '2026-11-09',
     beforeTo: '2026-11-10',
     cutDay: '2026-11-11',
   })
   assert.deepEqual(spanOf('month', '2026-11-16'), {
     from: '2026-11-01',
+    to: '2026-11-16',
     beforeFrom: '2026-10-01',
     beforeTo: '2026-10-15',
     cutDay: '2026-10-16',
   })
   assert.deepEqual(spanOf('month', '2026-03-30'), {
     from: '2026-03-01',
+    to: '2026-03-30',
     beforeFrom: '2026-02-01',
     beforeTo: '2026-02-28',
     cutDay: null,
   })
+})
+
+test('a range is compared with as many days before it, a whole month with the month before', () => {
+  const today = '2026-11-19'
+  const span = (from: string, to: string) => Object.values(spanOf({ from, to }, today))
+  assert.deepEqual(span('2026-10-01', '2026-10-31'), [
+    '2026-10-01',
+    '2026-10-31',
+    '2026-09-01',
+    '2026-09-30',
+    null,
+  ])
+  assert.deepEqual(span('2026-02-01', '2026-02-28'), [
+    '2026-02-01',
+    '2026-02-28',
+    '2026-01-01',
+    '2026-01-31',
+    null,
+  ])
+  assert.deepEqual(span('2026-10-05', '2026-10-11'), [
+    '2026-10-05',
+    '2026-10-11',
+    '2026-09-28',
+    '2026-10-04',
+    null,
+  ])
+  assert.deepEqual(span('2026-11-18', '2026-11-19'), [
+    '2026-11-18',
+    '2026-11-19',
+    '2026-11-16',
+    '2026-11-16',
+    '2026-11-17',
+  ])
+})
+
+test('a range ends today at the latest, begins before it ends, and has at most 400 days', () => {
+  const bounds = (from: string, to: string) => {
+    const span = spanOf({ from, to }, '2026-11-19')
+    return [span.from, span.to]
+  }
+  assert.deepEqual(bounds('2026-11-01', '2027-05-05'), ['2026-11-01', '2026-11-19'])
+  assert.deepEqual(bounds('2026-11-10', '2026-11-01'), ['2026-11-01', '2026-11-01'])
+  assert.deepEqual(bounds('0001-01-01', '2026-11-19'), ['2025-10-16', '2026-11-19'])
+  assert.deepEqual(bounds('2030-01-01', '2031-01-01'), ['2026-11-19', '2026-11-19'])
 })

@@ -20,15 +20,25 @@ import { addDays, dayRange, daysBetween, knownZone, localTime, monthBefore, week
 export const periods = ['today', 'week', 'month'] as const
 export type Period = (typeof periods)[number]
 
+/** Days of the store's calendar, both included. */
+export type DayRange = { readonly from: string; readonly to: string }
+
+/** A year and its neighbours: as many rows of figures are read, twice. */
+const rangeDaysMax = 400
+/** With more days than this, a bar stands for a month. */
+const dayBarsMax = 62
+
 export type Takings = {
   readonly from: string
   readonly to: string
   readonly sum: Sum
   /** The period before. Its last day counts up to the same time, unless that month was shorter. */
   readonly before: { readonly from: string; readonly to: string; readonly sum: Sum }
-  /** For the chart: the whole month, or the last seven days. `amount` is null for days in the future. */
+  /** For the chart: the whole month, the last seven days, or the range. `amount` is null for days in the future. */
   readonly days: readonly {
     readonly day: string
+    /** The last one that it stands for: the same day, or the end of a month. */
+    readonly to: string
     readonly amount: bigint | null
     readonly beforeDay: string | null
     readonly before: bigint | null
@@ -64,13 +74,13 @@ type Reporting = { readonly id: StoreId; readonly timeZone: string; readonly rep
 export async function readTakings(
   ctx: Context,
   store: Reporting,
-  period: Period,
+  period: Period | DayRange,
   now: Date,
 ): Promise<Takings> {
   const zone = knownZone(store.timeZone)
   const { day: today, minutes } = localTime(now, zone)
   const span = spanOf(period, today)
-  const chart = chartOf(period, today)
+  const chart = chartOf(period, span, today)
   const first = [span.beforeFrom, ...chart.map(({ beforeDay, day }) => beforeDay ?? day)].toSorted()[0]
   const quote = await findQuote(ctx, store.reportCurrency, now)
   const read = await readFigures(ctx, store.id, zone, {
@@ -79,24 +89,25 @@ export async function readTakings(
     cut: span.cutDay === null ? null : { day: span.cutDay, minutes },
   })
   const { days, cut, waiting } = read
-  const byDay = new Map(days.map(({ at, figures }) => [at, figures]))
   const total = (from: string, to: string) =>
     days
       .filter(({ at }) => at >= from && at <= to)
       .reduce((sum, { figures }) => addFigures(sum, figures), noFigures)
   const sumUp = (figures: Figures) => toSum(figures, store.reportCurrency, quote)
-  const amountOf = (day: string | null) => (day === null ? null : sumUp(byDay.get(day) ?? noFigures).amount)
+  const amountOf = (from: string | null, to: string | null) =>
+    from === null ? null : sumUp(total(from, to ?? from)).amount
   const before = addFigures(total(span.beforeFrom, span.beforeTo), cut)
   return {
     from: span.from,
-    to: today,
-    sum: sumUp(total(span.from, today)),
+    to: span.to,
+    sum: sumUp(total(span.from, span.to)),
     before: { from: span.beforeFrom, to: span.cutDay ?? span.beforeTo, sum: sumUp(before) },
-    days: chart.map(({ day, beforeDay }) => ({
+    days: chart.map(({ day, to, beforeDay, beforeTo }) => ({
       day,
-      amount: day > today ? null : amountOf(day),
+      to,
+      amount: day > today ? null : amountOf(day, to),
       beforeDay,
-      before: amountOf(beforeDay),
+      before: amountOf(beforeDay, beforeTo),
     })),
     waiting,
   }
@@ -105,28 +116,72 @@ export async function readTakings(
 /**
  * `beforeTo` is the last whole day of the period before. `cutDay` is the day after it, which counts up to this time.
  */
-type Span = { from: string; beforeFrom: string; beforeTo: string; cutDay: string | null }
+type Span = {
+  readonly from: string
+  readonly to: string
+  readonly beforeFrom: string
+  readonly beforeTo: string
+  readonly cutDay: string | null
+}
 
-export function spanOf(period: Period, today: string): Span {
+export function spanOf(period: Period | DayRange, today: string): Span {
+  if (typeof period === 'object') return spanOfRange(period, today)
   if (period === 'month') {
     const from = `${today.slice(0, 8)}01`
     const cutDay = monthBefore(today)
     const beforeTo = addDays(cutDay ?? from, -1)
-    return { from, beforeFrom: `${addDays(from, -1).slice(0, 8)}01`, beforeTo, cutDay }
+    return { from, to: today, beforeFrom: `${addDays(from, -1).slice(0, 8)}01`, beforeTo, cutDay }
   }
   const back = period === 'today' ? 1 : 7
   const from = period === 'today' ? today : addDays(today, -weekdayOf(today))
   const cutDay = addDays(today, -back)
-  return { from, beforeFrom: addDays(from, -back), beforeTo: addDays(cutDay, -1), cutDay }
+  return { from, to: today, beforeFrom: addDays(from, -back), beforeTo: addDays(cutDay, -1), cutDay }
 }
 
-function chartOf(period: Period, today: string): { day: string; beforeDay: string | null }[] {
+/** Whole months are compared with the month before, other ranges with as many days before them. */
+function spanOfRange(range: DayRange, today: string): Span {
+  const to = range.to > today ? today : range.to
+  const earliest = addDays(to, 1 - rangeDaysMax)
+  const wanted = range.from > to ? to : range.from
+  const from = wanted < earliest ? earliest : wanted
+  const last = addDays(from, -1)
+  const isMonth = from.endsWith('-01') && to === addDays(nextMonth(from), -1)
+  const beforeFrom = isMonth ? `${last.slice(0, 8)}01` : addDays(from, -1 - daysBetween(from, to))
+  // A day that is not over yet is compared with as much of the day before the range.
+  return to === today && !isMonth
+    ? { from, to, beforeFrom, beforeTo: addDays(last, -1), cutDay: last }
+    : { from, to, beforeFrom, beforeTo: last, cutDay: null }
+}
+
+function nextMonth(first: string): string {
+  return `${addDays(first, 31).slice(0, 8)}01`
+}
+
+type Bar = {
+  readonly day: string
+  readonly to: string
+  readonly beforeDay: string | null
+  readonly beforeTo: string | null
+}
+
+function chartOf(period: Period | DayRange, span: Span, today: string): Bar[] {
+  const bar = (day: string, beforeDay: string | null) => ({ day, to: day, beforeDay, beforeTo: beforeDay })
+  if (typeof period === 'object') {
+    const length = daysBetween(span.from, span.to) + 1
+    const days = Array.from({ length }, (_, i) => addDays(span.from, i))
+    if (length <= dayBarsMax) return days.map((day) => bar(day, null))
+    const isFirst = (day: string) => day === span.from || day.endsWith('-01')
+    return days.filter(isFirst).map((day) => {
+      const end = addDays(nextMonth(`${day.slice(0, 8)}01`), -1)
+      return { ...bar(day, null), to: end < span.to ? end : span.to }
+    })
+  }
   const month = `${today.slice(0, 8)}01`
   const start = period === 'month' ? month : addDays(today, -6)
-  const length = period === 'month' ? daysBetween(month, `${addDays(month, 31).slice(0, 8)}01`) : 7
+  const length = period === 'month' ? daysBetween(month, nextMonth(month)) : 7
   return Array.from({ length }, (_, i) => {
     const day = addDays(start, i)
-    return { day, beforeDay: period === 'month' ? monthBefore(day) : addDays(day, -7) }
+    return bar(day, period === 'month' ? monthBefore(day) : addDays(day, -7))
   })
 }
 

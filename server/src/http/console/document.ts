@@ -5,16 +5,10 @@ import { sendCompressed } from '../page/accept.ts'
 import { openAssets } from '../page/assets.ts'
 import { contentPolicy } from '../page/document.ts'
 import { type Html, html } from '../page/html.ts'
+import { iconLink, mark } from '../page/mark.ts'
+import { theme as chosenTheme, rememberChoices, renderChoices } from './frame/choices.ts'
 import type { ScreenId } from './frame/screens.ts'
-import {
-  countMax,
-  type Frame,
-  rememberTheme,
-  renderBand,
-  renderChoices,
-  renderSide,
-  themeOf,
-} from './frame/side.ts'
+import { countMax, type Frame, renderBand, renderSide } from './frame/side.ts'
 import { hasStepsLeft } from './start/steps.ts'
 import { languageOf, rememberLanguage } from './texts/choose.ts'
 import { forStore, giveFormToken, sessionOf } from './visitor.ts'
@@ -52,14 +46,14 @@ export async function sendPage(
   const { texts } = language
   const formToken = giveFormToken(ctx, request, reply)
   rememberLanguage(request, reply)
-  rememberTheme(request, reply)
+  rememberChoices(request, reply)
   const { store } = request.visitor
   const field = formField(formToken)
   const frame = page.isAlone ? null : await readFrame(ctx, request, reply, page, field)
   // The wallets screen shows the same news in detail.
   const isToldAnyway = page.isAlone || page.screen === 'wallets'
   const news = isToldAnyway ? null : await renderNews(ctx, request, field)
-  const theme = themeOf(request)
+  const theme = chosenTheme.of(request) ?? 'auto'
   const kind = [frame === null && 'alone', store?.mode === 'test' && 'test'].filter(Boolean).join(' ')
   const skip = html`<a class="skip unseen" href="#main">${texts.frame.skip}</a>`
   const live =
@@ -75,12 +69,16 @@ export async function sendPage(
 <meta name="color-scheme" content="light dark">
 <meta name="form-token" content="${formToken}">
 <title>${page.title}${(frame?.store && html` · ${frame.store.storeName}`) ?? null}</title>
-<link rel="icon" href="data:,">
+${iconLink}
 ${{ html: `<style>${style}</style>` }}
 <script type="module" src="/assets/${script.name}" integrity="${script.integrity}"></script>
 </head>
 <body class="${kind}"${Object.entries(texts.script).map(([name, text]) => html` data-${name}="${text}"`)}>
-${frame && html`${skip}${renderBand(request, frame)}${renderSide(request, frame)}`}
+${
+  frame
+    ? html`${skip}${renderBand(request, frame)}${renderSide(request, frame)}`
+    : html`<header class="brand">${mark}Farthing</header>`
+}
 <main id="main" tabindex="-1"${live}>
 ${news}${page.main}
 <p id="alert" class="note" role="alert" hidden></p>

@@ -114,6 +114,20 @@ export function showTokens(
   return showUnits(locale, BigInt(units), decimals, symbol)
 }
 
+/** For lists: cut to two decimals, with all of them on hover. What is below a hundredth is shown whole. */
+export function showBriefly(
+  locale: Locale,
+  paid: { readonly network: string; readonly asset: string },
+  units: bigint | string,
+): Html {
+  const { symbol, decimals } = describeOption(paid)
+  const whole = showUnits(locale, BigInt(units), decimals, symbol)
+  const hundredth = 10n ** BigInt(Math.max(decimals - 2, 0))
+  const rest = BigInt(units) % hundredth
+  if (rest === 0n || BigInt(units) < hundredth) return html`${whole}`
+  return html`<span title="${whole}">${showUnits(locale, BigInt(units) - rest, decimals, symbol)}</span>`
+}
+
 export function showCount({ tag }: Locale, count: number | bigint): string {
   return new Intl.NumberFormat(tag).format(count)
 }

@@ -3,6 +3,7 @@ import type { NewInvitation } from '../../members/invite.ts'
 import { networks } from '../../networks.ts'
 import { fill, type Html, html, lines } from '../page/html.ts'
 import { showMinute, showShort } from './formats.ts'
+import { showsDetails } from './frame/choices.ts'
 import type { Page } from './screen.ts'
 import type { Texts } from './texts/choose.ts'
 
@@ -137,8 +138,9 @@ export function renderStep(
 `
 }
 
-/** The whole record as JSON. */
-export function renderRaw(title: string, value: unknown, id = 'raw'): Html {
+/** The whole record as JSON, for members who chose to see API details. */
+export function renderRaw({ request }: Page, title: string, value: unknown, id = 'raw'): Html | null {
+  if (!showsDetails(request)) return null
   return html`<details id="${id}"><summary>${title}</summary>
 <pre tabindex="0"><code>${lines(JSON.stringify(value, null, 2))}</code></pre></details>`
 }
@@ -156,9 +158,11 @@ type Line = { readonly method?: string; readonly path: string; readonly body?: u
 
 /**
  * The request that shows or does the same as this screen, ready to be copied into a terminal. A name distinguishes
- * several lines on one screen.
+ * several lines on one screen. Null unless the member chose to see API details.
  */
-export function renderApiLine({ ctx, texts }: Page, { method = 'GET', path, body }: Line, name = ''): Html {
+export function renderApiLine(page: Page, { method = 'GET', path, body }: Line, name = ''): Html | null {
+  const { ctx, texts, request } = page
+  if (!showsDetails(request)) return null
   const how = method === 'GET' ? '' : ` -X ${method}`
   const data =
     body === undefined ? '' : ` -H 'Content-Type: application/json' -d ${quote(JSON.stringify(body))}`

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describeVersion } from '../../version.ts'
 import { type Html, html } from '../page/html.ts'
+import { iconLink, mark } from '../page/mark.ts'
 import type { Chapter, DocsPage } from './chapters.ts'
 import type { Found } from './search.ts'
 
@@ -54,13 +55,13 @@ export function renderLayout(chapters: readonly Chapter[], page: DocsPage): stri
 <meta name="color-scheme" content="light dark">
 <meta name="description" content="${page.about}">
 <title>${page.title === 'Farthing' ? 'Farthing' : `${page.title} · Farthing`}</title>
-<link rel="icon" href="data:,">
+${iconLink}
 ${page.source !== null && html`<link rel="alternate" type="text/markdown" href="${sourceUrl(page)}">`}
 <style>${{ html: style }}</style>
 <script type="module" src="${script.path}" integrity="${script.integrity}"></script>
 </head>
 <body>
-<header><a class="name" href="/docs">Farthing</a><a class="to-contents" href="#contents">Contents</a>
+<header><a class="name" href="/docs">${mark}Farthing</a><a class="to-contents" href="#contents">Contents</a>
 ${isSearching ? null : renderSearchForm('', 'search')}</header>
 <main>
 ${body}
@@ -160,12 +161,12 @@ export function renderLanding(isReady: boolean): string {
 <meta name="color-scheme" content="light dark">
 <meta name="description" content="A self-hosted crypto checkout.">
 <title>Farthing</title>
-<link rel="icon" href="data:,">
+${iconLink}
 <style>${{ html: style }}</style>
 </head>
 <body class="landing">
 <main>
-<h1>Farthing</h1>
+<h1>${mark}Farthing</h1>
 <p>This server runs a crypto checkout: stores get paid in USDC, straight into their own wallets. People pay on a web
 page, programs over HTTP 402.</p>
 <p class="state"><span class="${isReady ? 'up' : 'down'}">${isReady ? 'Ready' : 'Not ready'}</span> ${

@@ -3,6 +3,7 @@ import type { Assets } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { languages } from './languages/choose.ts'
 import type { Language } from './languages/language.ts'
+import { iconLink } from './mark.ts'
 
 /** A whole page and the headers that it must be sent with. */
 export type Document = { readonly status: number; readonly headers: Headers; readonly text: string }
@@ -58,7 +59,7 @@ export function renderDocument(
 <meta name="color-scheme" content="light dark">
 <title>${page.title}</title>
 ${page.preview !== undefined && renderPreview(page.title, page.preview)}
-<link rel="icon" href="data:,">
+${iconLink}
 ${styles.map((style) => ({ html: `<style>${style}</style>` }))}
 ${still === undefined && !page.isStatic && script}
 </head>

@@ -45,7 +45,7 @@ test('it is filtered by who and by kind, and the line for the API answers the sa
   await inviteBy(owner, store.id, { name: 'Max', role: 'viewer' })
   await store.events()
   const [{ id } = assert.fail()] = await listStoreMembers(ctx.db, store.id)
-  const mine = await read(owner.browser, `${path}?actor=${id}&kind=member`)
+  const mine = await read(owner.browser, `${path}?actor=${id}&kind=member&details=shown`)
   assert.deepEqual(sentencesOf(mine), ['Olga made a link for Max (Viewer)', 'Olga joined (Owner)'])
   const [{ data }] = await sendLines(store, mine, ctx.config.baseUrl)
   assert.deepEqual(

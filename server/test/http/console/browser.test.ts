@@ -7,6 +7,7 @@ import type { Page } from 'playwright-core'
 import { cancelUndone } from '../../../src/checkouts/cancel.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { registerWallet, wallets } from '../../support/store.ts'
+import { until } from '../../support/until.ts'
 import { openBrowser } from '../page/support/browser.ts'
 import { openConsole, openInvitedStore } from './support/console.ts'
 import { addAuthenticator, openDevice } from './support/device.ts'
@@ -168,3 +169,47 @@ async function ask(page: Page, path: string, fields: object): Promise<any> {
     return await (await fetch('${path}', { method: 'POST', headers, body })).json()
   })()`)
 }
+
+test('a photo of any size is scaled down in the browser and becomes the logo; what is no picture is refused in words', async () => {
+  const { link, store } = await openInvitedStore(console)
+  const { page } = await openDevice(chromium)
+  await enrol(page, link)
+  const photo = async (type: string) => {
+    const url = await page.evaluate((wanted) => {
+      const canvas = document.createElement('canvas')
+      canvas.width = 1_200
+      canvas.height = 800
+      const pen = canvas.getContext('2d')
+      const pixels = pen?.createImageData(1_200, 800)
+      if (!pen || !pixels) throw new Error('no canvas')
+      for (let i = 0; i < pixels.data.length; i += 65_536)
+        crypto.getRandomValues(pixels.data.subarray(i, i + 65_536))
+      pen.putImageData(pixels, 0, 0)
+      return canvas.toDataURL(wanted)
+    }, type)
+    return { name: 'photo', mimeType: type, buffer: Buffer.from(url.split(',')[1] ?? '', 'base64') }
+  }
+  const save = async (file: { name: string; mimeType: string; buffer: Buffer }) => {
+    await page.goto(`${url}/stores/${store.id}/branding`)
+    await page.locator('input[type=file]').setInputFiles(file)
+    const size = () =>
+      page.locator('input[type=file]').evaluate((field: HTMLInputElement) => field.files?.[0]?.size ?? 0)
+    if (file.mimeType !== 'text/plain') await until('it is small', async () => (await size()) <= 9_000)
+    await page.getByRole('button', { name: 'Save' }).click()
+  }
+  for (const type of ['image/png', 'image/jpeg', 'image/webp']) {
+    const file = await photo(type)
+    assert(file.buffer.length > 262_144, `${file.buffer.length} bytes`)
+    await save(file)
+    await page.getByText('Saved. New and open').waitFor()
+    const [width, height] = await page
+      .locator('img.logo')
+      .evaluate((image: HTMLImageElement) => [image.naturalWidth, image.naturalHeight])
+    assert(width === height && Number(width) >= 48, `${width} by ${height}`)
+    await store.call('PATCH', '/api/v1/store', { logoUrl: null })
+  }
+  await save({ name: 'logo.png', mimeType: 'text/plain', buffer: Buffer.alloc(300_000, 'x') })
+  await page.getByText('The logo is larger than 9 KB').waitFor()
+  await save({ name: 'logo.png', mimeType: 'text/plain', buffer: Buffer.from('no picture') })
+  await page.getByText('not a PNG, JPEG or WebP').waitFor()
+})

@@ -243,8 +243,9 @@ test('the line for the API on every screen works as it is pasted, and answers wh
   await register(shop, `${receiver.url}/second`)
   await owner.browser.done(`${base}/endpoints/test`, { endpointId })
   await deliverDue(ctx)
+  const withDetails = (path: string) => `${base}${path}${path.includes('?') ? '&' : '?'}details=shown`
   const lines = async (path: string) =>
-    await sendLines(store, await read(owner.browser, `${base}${path}`), baseUrl)
+    await sendLines(store, await read(owner.browser, withDetails(path)), baseUrl)
   const [keys, endpoints] = await lines('')
   assert.equal(keys.data.length, 1)
   assert.equal(endpoints.data.length, 2)
@@ -254,7 +255,7 @@ test('the line for the API on every screen works as it is pasted, and answers wh
   const [again] = await lines(`/deliveries/${delivery.id}`)
   assert.deepEqual([again.id, again.state], [delivery.id, 'pending'])
   assert.equal((await lines(`/endpoints/${endpointId}`))[0].id, endpointId)
-  const page = await read(owner.browser, `${base}/events?type=webhook_endpoint.*`)
+  const page = await read(owner.browser, withDetails('/events?type=webhook_endpoint.*'))
   const shown = [...page.matchAll(/events\/(evt_\w+)"/g)].map(([, each]) => each)
   const [{ data }] = await sendLines(store, page, baseUrl)
   assert.deepEqual(data.map(({ id }: { id: string }) => id).reverse(), shown)

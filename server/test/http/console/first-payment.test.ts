@@ -15,6 +15,7 @@ import { startWork, untilReady } from '../../support/client.ts'
 import { freePort } from '../../support/free-port.ts'
 import { operator } from '../../support/operator.ts'
 import { isTurn } from '../../support/turns.ts'
+import { until } from '../../support/until.ts'
 import { findFaults } from '../page/support/axe.ts'
 import { giveStandardWallets, giveWallets, openBrowser, openPage } from '../page/support/browser.ts'
 import { openConsole } from './support/console.ts'
@@ -55,8 +56,7 @@ test('on a desk: the address comes from the wallet in the browser, which proves 
   await page.getByLabel('Amount', { exact: true }).fill('10')
   await page.getByRole('button', { name: 'Make the link' }).click()
   await payAndSee(page, holder.address)
-  await page.goto(base)
-  await page.getByText('$10.00').first().waitFor()
+  await refundPart(page, base, holder.address)
   assert.deepEqual(complaints, [])
 })
 
@@ -90,6 +90,7 @@ test('on a phone: the store goes over to a Safe, on a screen that shows its addr
   await page.getByLabel('Amount', { exact: true }).fill('10')
   await page.getByRole('button', { name: 'Make the link' }).click()
   await payAndSee(page, safe.address)
+  await refundPart(page, base, safe.address)
   // Before it is no longer paid, the owner reads what that means.
   await page.goto(`${base}/wallets`)
   await page.getByRole('link', { name: 'Stop using it' }).click()
@@ -240,7 +241,7 @@ type Owner = {
 
 async function openOwner({ holder, safe, give, options }: Owner): Promise<Device> {
   const device = await openDevice(chromium, 'en-US', options)
-  const contract = safe && { account: safe.address, signText: safe.signText }
+  const contract = safe && { account: safe.address, signText: safe.signText, signTyped: safe.signTyped }
   if (holder)
     await giveWallets(device.page.context(), service.chain.url, [
       { key: holder.key, chainId: 1, ...contract },
@@ -286,6 +287,29 @@ async function payAndSee(page: Page, payTo: string): Promise<void> {
   assert.deepEqual(complaints, [])
   await page.locator('.state', { hasText: 'Paid' }).waitFor()
   assert.equal(await chain.balance(payTo as `0x${string}`), 10_000_000n)
+}
+
+/** The owner finds the payment on Home, gives some of it back by one signature, and sees the month with both. */
+async function refundPart(page: Page, base: string, payTo: string): Promise<void> {
+  const { chain } = service
+  await chain.mine(10)
+  await page.goto(base)
+  await page.locator('.latest a').first().click()
+  const refund = page.getByRole('link', { name: 'Refund up to 10.00 USDC' })
+  await until('the payment can be refunded', async () => {
+    await page.reload()
+    return (await refund.count()) > 0
+  })
+  await refund.click()
+  await page.getByLabel('Amount in USDC').fill('4')
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.getByRole('button', { name: 'Sign with Fox Wallet' }).click()
+  await page.getByText('The buyer has the money.').waitFor()
+  assert.equal(await chain.balance(payTo as `0x${string}`), 6_000_000n)
+  await page.goto(base)
+  await page.getByText('Taken this month').waitFor()
+  await page.locator('.price', { hasText: '$10.00' }).waitFor()
+  await page.locator('.latest .chip', { hasText: 'Partly refunded' }).waitFor()
 }
 
 /** Also of screens that are the answer to a form, which no list of routes has. */

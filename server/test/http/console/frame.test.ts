@@ -99,6 +99,25 @@ test('a screen that loads itself again does not keep the session alive', async (
   assert.notDeepEqual(await seen(), before)
 })
 
+test('API details are shown to developers, and to everybody else once they choose it; the choice is kept', async () => {
+  const { store, owner } = await openTeam()
+  const base = `/stores/${store.id}`
+  const developer = await enrolWith(
+    console,
+    await inviteBy(owner, store.id, { name: 'Devi', role: 'developer' }),
+  )
+  const hasDetails = async (path: string, { browser } = owner) =>
+    (await browser.get(path)).body.includes('id="same-api')
+  assert.equal(await hasDetails(`${base}/payments`), false)
+  assert.equal(await hasDetails(`${base}/developers`, developer), true)
+  assert.equal(await hasDetails(`${base}/developers?details=hidden`, developer), false)
+  const { body, headers } = await owner.browser.get(`${base}/payments?status=OPEN&details=shown`)
+  assert.match(body, /id="same-api/)
+  assert.match(body, /href="\?status=OPEN&#38;details=hidden"/)
+  assert.equal(headers['set-cookie'], 'details=shown; Path=/; SameSite=Lax; Max-Age=31536000')
+  assert.equal(await hasDetails(`${base}/payments?details=%22%3E`), false)
+})
+
 test('the theme is the one that was chosen, and the choice keeps the rest of the address', async () => {
   const { owner } = await openTeam()
   const load = (url: string, cookie = '') =>

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countRollups } from '../../../src/checkouts/rollups/count.ts'
 import { readTakings } from '../../../src/checkouts/rollups/takings.ts'
+import { addDays, localTime } from '../../../src/checkouts/rollups/zone.ts'
 import { addReceivers } from '../../../src/dev/demo.ts'
 import { writeHistory } from '../../../src/dev/history.ts'
 import { makeDemoOwner, makeSignInLink, offerSignIn } from '../../../src/dev/sign-in.ts'
@@ -31,7 +32,7 @@ const texts = (body: string) =>
 test('an empty Home leads to the wallet, then to the first checkout, and shows it as soon as it is paid', async () => {
   const { store, token } = await openInvitedStore(console, { mode: 'test', evmWallet: null })
   const { browser } = await enrolWith(console, token)
-  const read = async () => (await browser.get(`/stores/${store.id}`)).body
+  const read = async () => (await browser.get(`/stores/${store.id}?details=shown`)).body
   assert.match(await read(), new RegExp(`href="/stores/${store.id}/wallets/new">Add a wallet`))
   await registerWallet(store, wallet)
   const ready = texts(await read())
@@ -80,6 +81,25 @@ test('Home says what was taken, compared with the time before, in the store’s 
     assert(texts(body).includes(money(sum.amount)), period)
     if (before.sum.amount > 0n) assert(texts(body).includes(money(before.sum.amount)), period)
   }
+  // Ranges add up, by days and by months, and the screen shows their sum.
+  const { day: today } = localTime(ctx.now(), 'UTC')
+  const inRange = (from: number, to: number) =>
+    readTakings(ctx, reporting, { from: addDays(today, -from), to: addDays(today, -to) }, ctx.now())
+  const [all, older, newer] = [await inRange(120, 0), await inRange(120, 6), await inRange(5, 0)]
+  assert(older.sum.amount > 0n && newer.sum.amount > 0n)
+  assert.equal(older.sum.amount + newer.sum.amount, all.sum.amount)
+  for (const { days, sum } of [all, older, newer])
+    assert.equal(
+      days.reduce((total, { amount }) => total + (amount ?? 0n), 0n),
+      sum.amount,
+    )
+  assert.deepEqual([all.days.length <= 5, newer.days.length], [true, 6])
+  const ranged = await browser.get(`${path}?from=${all.from}&to=${all.to}`)
+  assert(
+    texts(ranged.body).includes(money(all.sum.amount)) && texts(ranged.body).includes('Takings per month'),
+  )
+  assert.match(texts((await browser.get(`${path}?from=2026-02-30&to=x`)).body), /Taken this month/)
+
   const { body } = await browser.get(path)
   assert(body.includes('data-live='))
   assert.match(texts(body), /Decide on \d+ payments/)

@@ -29,7 +29,7 @@ test('a paid checkout shows its steps with their times and records, its money an
     [id],
   )
   await store.events()
-  const { body, statusCode } = await owner.browser.get(`${base}/checkouts/${id}`)
+  const { body, statusCode } = await owner.browser.get(`${base}/checkouts/${id}?details=shown`)
   assert.equal(statusCode, 200)
   const steps = [...body.matchAll(/<li[^>]*><p class="row apart"><span><strong>([^<]+)/g)].map(
     ([, each]) => each,

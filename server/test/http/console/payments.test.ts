@@ -91,7 +91,7 @@ test('the export has exactly the rows that are shown, and no cell that a spreads
 
 test('the line for the API has the same filters', async () => {
   const { read } = await openShop()
-  const body = await read('/payments?show=money&kind=late&least=1.5&from=2026-11-01')
+  const body = await read('/payments?show=money&kind=late&least=1.5&from=2026-11-01&details=shown')
   assert(
     body.includes(
       '/api/v1/payments?disposition=late&#38;minAmount=1500000&#38;createdFrom=2026-11-01T00%3A00%3A00.000Z&#38;limit=25',

@@ -70,7 +70,7 @@ for (const [place, { tag, texts }] of languages.entries()) {
     await check(named(texts.team.title))
     await page.getByLabel(texts.team.roleOf.replace('{name}', 'Max')).selectOption('manager')
     await press(page, texts.team.changeRole)
-    await page.getByText(`${texts.team.roles.manager},`).waitFor()
+    await page.locator('.chip', { hasText: texts.team.roles.manager }).waitFor()
     await press(page, texts.team.lostPasskey)
     await page.locator('code.link').waitFor()
     await guest.page.goto((await page.locator('code.link').textContent()) ?? '')

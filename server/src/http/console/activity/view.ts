@@ -65,7 +65,10 @@ ${renderFurther(
 )}`
 }
 
-function renderActivityLine(screen: Screen, { actor, kind, looked: { epoch, from, to } }: Activity): Html {
+function renderActivityLine(
+  screen: Screen,
+  { actor, kind, looked: { epoch, from, to } }: Activity,
+): Html | null {
   const count = to - from + 1n
   const limit = `${count > eventsPerCall ? eventsPerCall : count > 0n ? count : 1n}`
   const type = kind === '' ? null : `${kind}.*`

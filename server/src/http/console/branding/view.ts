@@ -53,7 +53,7 @@ function renderFields(screen: Screen, { store, logoUrl, fault }: Branding): Html
   )}></label>
 <label>${texts.logo}${
     isImage && logoUrl !== null && html`<img class="logo" src="${logoUrl}" alt="">`
-  }<input name="logo" type="file" accept="image/png,image/jpeg,image/webp"><small>${
+  }<input name="logo" type="file" accept="image/*"><small>${
     logoUrl !== null && !isImage && html`${texts.linked} `
   }${texts.logoAbout}</small></label>
 ${

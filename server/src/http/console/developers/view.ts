@@ -192,7 +192,7 @@ function renderEventsLine(
   screen: Screen,
   { epoch, from, events }: LookedBack,
   filter: Readonly<Record<string, string | null>>,
-): Html {
+): Html | null {
   const limit = `${events.length || eventsPerPage}`
   return renderApiLine(screen, {
     path: withQuery('/events', { after: `${epoch}-${from - 1n}`, limit, ...filter }),

@@ -1,8 +1,8 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Membership } from '../../../members/member.ts'
-import { readCookie } from '../../cookies.ts'
 import { fill, type Html, html } from '../../page/html.ts'
-import { type ConsoleLanguage, languageOf, languages, type Texts, textsOf } from '../texts/choose.ts'
+import { type Texts, textsOf } from '../texts/choose.ts'
+import { renderChoices } from './choices.ts'
 import { operatorScreens, type ScreenId, screensOf, startOf } from './screens.ts'
 
 /** What surrounds a screen. */
@@ -99,58 +99,4 @@ function renderCount(undecided: number, texts: Texts['frame']): Html {
 
 function icon(path: string): Html {
   return html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${path}"/></svg>`
-}
-
-/**
- * The language and the theme, as links to this very page: they work without a script. The answer to a form has no address
- * to come back to, and may be the only time that a key or a link is shown: no choice leads away from it.
- */
-export function renderChoices(request: FastifyRequest): Html | null {
-  if (request.method !== 'GET') return null
-  const texts = textsOf(request).frame
-  const language = languageOf(request)
-  const theme = themeOf(request)
-  const inLanguage = ({ tag, name }: ConsoleLanguage) => {
-    const current = tag === language.tag && html` aria-current="true"`
-    return html`<a href="${here(request, 'lang', tag)}" lang="${tag}" hreflang="${tag}"${current}>${name}</a>`
-  }
-  const inTheme = (each: Theme) => {
-    const current = each === theme && html` aria-current="true"`
-    return html`<a href="${here(request, 'theme', each)}"${current}>${texts.themes[each]}</a>`
-  }
-  return html`<nav aria-label="${language.texts.languages}">${languages.map(inLanguage)}</nav>
-<nav aria-label="${texts.theme}">${themes.map(inTheme)}</nav>`
-}
-
-/** This page with one more choice. */
-function here(request: FastifyRequest, name: string, value: string): string {
-  if (request.is404) return `/?${name}=${value}`
-  const parameters = new URLSearchParams(request.url.split('?')[1] ?? '')
-  parameters.set(name, value)
-  return `?${parameters}`
-}
-
-const themes = ['auto', 'light', 'dark'] as const
-export type Theme = (typeof themes)[number]
-
-/** A year: a choice that people make once. */
-const rememberedSeconds = 31_536_000
-
-/** The theme that the URL names, else the one chosen before, else the system's. */
-export function themeOf(request: FastifyRequest): Theme {
-  return readTheme(askedIn(request.query)) ?? readTheme(readCookie(request, 'theme')) ?? 'auto'
-}
-
-/** Remembers the theme that the URL names. It is no secret, so any script may read it. */
-export function rememberTheme({ query }: FastifyRequest, reply: FastifyReply): void {
-  const theme = readTheme(askedIn(query))
-  if (theme) reply.header('set-cookie', `theme=${theme}; Path=/; SameSite=Lax; Max-Age=${rememberedSeconds}`)
-}
-
-function readTheme(text: unknown): Theme | undefined {
-  return themes.find((theme) => theme === text)
-}
-
-function askedIn(query: unknown): unknown {
-  return ((query ?? {}) as { theme?: unknown }).theme
 }

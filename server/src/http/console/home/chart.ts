@@ -17,7 +17,7 @@ export type ChartTexts = {
   /** An amount beside a line, as short as it can be: "$1.2K". */
   axis(amount: number): string
   label(day: string): string
-  hover(day: string, amount: bigint): string
+  hover(day: string, to: string, amount: bigint): string
 }
 
 /** Takings per day as bars, and a short line at what the day before it in the comparison brought. */
@@ -38,7 +38,7 @@ export function renderChart({ days, to }: Pick<Takings, 'days' | 'to'>, texts: C
       y(tick) + 4,
     )}" text-anchor="end">${texts.axis(tick)}</text>`
   return html`<div class="chart"><svg role="img" aria-label="${texts.about}">${y.ticks(ticksWanted).map(line)}
-${days.map(({ day, amount, before }, i) => {
+${days.map(({ day, to: until, amount, before }, i) => {
   const left = x(day) ?? 0
   const top = y(toNumber(amount ?? 0n))
   const then = before === null ? null : round(y(toNumber(before)))
@@ -51,9 +51,9 @@ ${days.map(({ day, amount, before }, i) => {
   const bar =
     amount !== null &&
     amount > 0n &&
-    html`<rect class="${day === to ? 'bar now' : 'bar'}" x="${percent(left)}" y="${round(top)}" width="${
+    html`<rect class="${until === to ? 'bar now' : 'bar'}" x="${percent(left)}" y="${round(top)}" width="${
       width
-    }" height="${round(height - top)}" rx="${barRadius}"><title>${texts.hover(day, amount)}</title></rect>`
+    }" height="${round(height - top)}" rx="${barRadius}"><title>${texts.hover(day, until, amount)}</title></rect>`
   return html`${bar}${
     then !== null &&
     html`<line class="then" x1="${percent(left)}" x2="${percent(left + x.bandwidth())}" y1="${then}" y2="${then}"/>`

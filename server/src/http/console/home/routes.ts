@@ -1,7 +1,7 @@
 import type { Payment } from '@farthing/sdk'
 import { listPayments } from '../../../checkouts/payments/list.ts'
 import { listSummaries, type Summary } from '../../../checkouts/read.ts'
-import { type Period, periods, readTakings } from '../../../checkouts/rollups/takings.ts'
+import { type DayRange, type Period, periods, readTakings } from '../../../checkouts/rollups/takings.ts'
 import type { Context } from '../../../context.ts'
 import { listTroubled } from '../../../events/webhooks/endpoints.ts'
 import type { StoreId } from '../../../ids.ts'
@@ -12,6 +12,7 @@ import { sumReturned } from '../../../refunds/rows.ts'
 import { listChanges } from '../../../stores/change.ts'
 import { listCurrent, readStore } from '../../../stores/rows.ts'
 import { networksFor, type Wallet, walletFor } from '../../../stores/store.ts'
+import { isDay } from '../payments/query.ts'
 import type { StoreRoutes } from '../screen.ts'
 import { type Home, type Latest, renderHome, undecidedMax } from './view.ts'
 
@@ -21,7 +22,9 @@ const latestMax = 6
 export function mountHome({ get }: StoreRoutes): void {
   get('', 'payments:read', async (screen) => {
     const { may, storeId } = screen
-    const period = periods.find((each) => each === screen.asked('period')) ?? 'month'
+    const [from, to] = [screen.asked('from'), screen.asked('to')]
+    const named = periods.find((each) => each === screen.asked('period')) ?? 'month'
+    const period = isDay(from) && isDay(to) ? { from, to } : named
     const shows = {
       endpoints: may('developers:read'),
       refunds: may('refunds:write'),
@@ -44,7 +47,7 @@ export function mountHome({ get }: StoreRoutes): void {
 export async function readHome(
   outer: Context,
   storeId: StoreId,
-  period: Period,
+  period: Period | DayRange,
   sees: { readonly endpoints: boolean; readonly refunds: boolean; readonly wallets: boolean },
 ): Promise<Home> {
   return await outer.db.transaction(async (tx) => {

@@ -2,7 +2,14 @@ import type { CheckoutPayment, Payment } from '@farthing/sdk'
 import { toShown } from '../../../chains/families.ts'
 import type { Summary } from '../../../checkouts/read.ts'
 import { tokenOf } from '../../../checkouts/rollups/rollup.ts'
-import { type Period, periods, type Sum, type Takings } from '../../../checkouts/rollups/takings.ts'
+import {
+  type DayRange,
+  type Period,
+  periods,
+  type Sum,
+  type Takings,
+} from '../../../checkouts/rollups/takings.ts'
+import { addDays, knownZone, localTime } from '../../../checkouts/rollups/zone.ts'
 import type { Troubled } from '../../../events/webhooks/endpoints.ts'
 import { unitsToText } from '../../../money.ts'
 import type { StorePayment } from '../../../payments/credits/store-payments.ts'
@@ -10,6 +17,7 @@ import type { Store, Wallet } from '../../../stores/store.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import {
   type Locale,
+  showBriefly,
   showCount,
   showDuration,
   showMoney,
@@ -28,7 +36,7 @@ import { renderChart, toNumber } from './chart.ts'
 export type Home = {
   readonly store: Store
   readonly takings: Takings
-  readonly period: Period
+  readonly period: Period | DayRange
   readonly reportCurrency: string
   readonly latest: readonly Latest[]
   readonly undecided: readonly StorePayment[]
@@ -76,19 +84,20 @@ export function renderHome(screen: Screen, home: Home): Html {
   const { base, locale } = screen
   const texts = screen.texts.home
   const money = (millionths: bigint) => showRounded(locale, unitsToText(millionths, 6), home.reportCurrency)
-  const writer: Writer = { texts, locale, money, days: (from, to) => showDays(locale, from, to) }
+  const thisYear = home.takings.to.slice(0, 4)
+  const writer: Writer = { texts, locale, money, days: (from, to) => showDays(locale, from, to, thisYear) }
   const { takings, latest } = home
   const isEmpty = latest.length === 0 && takings.sum.made === 0 && takings.before.sum.made === 0
   if (isEmpty) return renderEmpty(screen, home, writer)
-  const tabs = periods.map(
-    (each) =>
-      html`<a href="?period=${each}"${each === home.period && html` aria-current="true"`}>${texts.periods[each]}</a>`,
-  )
   return html`${renderStanding(screen, home.store)}
-<div class="head"><div><h1 class="label">${texts.taken[home.period]}</h1>
+<div class="head"><div><h1 class="label">${
+    typeof home.period === 'object'
+      ? fill(texts.takenOn, { days: writer.days(takings.from, takings.to) })
+      : texts.taken[home.period]
+  }</h1>
 <p class="price">${money(takings.sum.amount)}</p>
 <p>${renderComparison(home, writer)}</p>${renderCaveats(home, writer)}</div>
-<nav class="tabs" aria-label="${texts.period}">${tabs}</nav></div>
+${renderPeriods(home, writer)}</div>
 <section class="pane" aria-label="${texts.figures}">${renderFigures(home, writer)}</section>
 <div class="split">${renderNeeds(screen, home, writer)}<section class="pane">${renderDays(home, writer)}</section></div>
 <div class="split"><section class="pane">${renderLatest(home, writer, base)}</section>${renderEnded(
@@ -103,10 +112,11 @@ function renderEmpty(screen: Screen, home: Home, writer: Writer): Html {
   const texts = screen.texts.home
   const mayMake = screen.may('checkouts:write')
   const example = { orderId: 'order-1', priceAmount: '12.50', priceCurrency: home.reportCurrency }
+  const line = renderApiLine(screen, { method: 'POST', path: '/checkouts', body: example })
   const next = home.hasWallet
     ? html`<p>${texts.emptyReady}</p>${
         mayMake && html`<p><a class="button" href="${base}/new">${texts.emptyNew}</a></p>`
-      }<p>${texts.emptyShop}</p>${renderApiLine(screen, { method: 'POST', path: '/checkouts', body: example })}`
+      }${line && html`<p>${texts.emptyShop}</p>${line}`}`
     : html`<p>${texts.emptyNoWallet}</p>
 <p><a class="button" href="${base}${addPath(screen)}">${texts.emptyWallet}</a></p>`
   const isOpen = home.store.standing === 'approved' || !home.hasWallet
@@ -117,6 +127,26 @@ function renderEmpty(screen: Screen, home: Home, writer: Writer): Html {
   }</div></section></div>`
 }
 
+/** The usual periods, and any other by its first and last day. */
+function renderPeriods({ period, takings, store, now }: Home, { texts }: Writer): Html {
+  const tab = (query: string, isOn: boolean, text: string) =>
+    html`<a href="?${query}"${isOn && html` aria-current="true"`}>${text}</a>`
+  const { day: today } = localTime(now, knownZone(store.timeZone))
+  const lastDay = addDays(`${today.slice(0, 8)}01`, -1)
+  const lastMonth = `from=${lastDay.slice(0, 8)}01&to=${lastDay}`
+  const isRange = typeof period === 'object'
+  const isLastMonth = isRange && `from=${takings.from}&to=${takings.to}` === lastMonth
+  const field = (name: string, label: string, value: string) =>
+    html`<label class="field">${label}
+<input type="date" name="${name}" value="${value}" max="${today}" required></label>`
+  return html`<div><nav class="tabs" aria-label="${texts.period}">${periods.map((each) =>
+    tab(`period=${each}`, each === period, texts.periods[each]),
+  )}${tab(lastMonth, isLastMonth, texts.lastMonth)}</nav>
+<details id="range"${isRange && !isLastMonth && html` open`}><summary>${texts.otherDates}</summary>
+<form class="find">${field('from', texts.from, takings.from)}
+${field('to', texts.to, takings.to)}<button class="quiet">${texts.show}</button></form></details></div>`
+}
+
 /** Where a wallet is added; members who may not do it see there who may. */
 function addPath({ may }: Screen): string {
   return may('wallets:write') ? '/wallets/new' : '/wallets'
@@ -125,7 +155,8 @@ function addPath({ may }: Screen): string {
 /** "12% more than 1–16 October until this time, which brought $34,180.00". */
 function renderComparison({ takings, period }: Home, { texts, locale, money, days }: Writer): Html {
   const { sum, before } = takings
-  const until = fill(texts.untilNow[period], { days: days(before.from, before.to) })
+  const span = { days: days(before.from, before.to) }
+  const until = typeof period === 'object' ? fill('{days}', span) : fill(texts.untilNow[period], span)
   if (before.sum.amount === 0n)
     return html`<span class="soft">${fill(texts.nothingBefore, { days: until })}</span>`
   const share = toNumber(((sum.amount - before.sum.amount) * 1_000_000n) / before.sum.amount)
@@ -203,15 +234,24 @@ function renderDays({ takings, period, reportCurrency }: Home, writer: Writer): 
   const about = isAnything
     ? fill(texts.chartAbout, {
         days: span,
-        day: showSpan(best.day, best.day),
+        day: showSpan(best.day, best.to),
         amount: money(best.amount ?? 0n),
       })
     : fill(texts.chartEmpty, { days: span })
+  const isRange = typeof period === 'object'
   const isMonth = period === 'month'
+  const byMonth = days.some(({ day, to }) => day !== to)
   const month = (day: string) => formatDay(locale, day, { month: 'long' })
-  const then = isMonth
-    ? fill(texts.beside.month, { month: month(takings.before.from) })
-    : html`${texts.beside.week}`
+  const then = isRange
+    ? null
+    : isMonth
+      ? fill(texts.beside.month, { month: month(takings.before.from) })
+      : html`${texts.beside.week}`
+  const form: Intl.DateTimeFormatOptions = byMonth
+    ? { month: 'short' }
+    : isMonth || isRange
+      ? { day: 'numeric' }
+      : { weekday: 'short' }
   const compact = new Intl.NumberFormat(locale.tag, {
     style: 'currency',
     currency: reportCurrency,
@@ -222,24 +262,26 @@ function renderDays({ takings, period, reportCurrency }: Home, writer: Writer): 
   const chart = renderChart(takings, {
     about,
     axis: (amount) => compact.format(amount),
-    label: (day) => formatDay(locale, day, isMonth ? { day: 'numeric' } : { weekday: 'short' }),
-    hover: (day, amount) => `${showSpan(day, day)}: ${money(amount)}`,
+    label: (day) => formatDay(locale, day, form),
+    hover: (day, to, amount) => `${showSpan(day, to)}: ${money(amount)}`,
   })
-  return html`<div class="row apart"><h2>${texts.chart}</h2>
-<p class="row soft"><small><span class="key"></span>${
-    isMonth ? month(takings.from) : span
-  }</small><small><span class="key then"></span>${then}</small></p></div>
+  return html`<div class="row apart"><h2>${byMonth ? texts.chartByMonth : texts.chart}</h2>
+<p class="row soft"><small><span class="key"></span>${isMonth ? month(takings.from) : span}</small>${
+    then && html`<small><span class="key then"></span>${then}</small>`
+  }</p></div>
 ${chart}${renderNumbers(takings, writer, then)}`
 }
 
-function renderNumbers({ days }: Takings, { texts, money, days: showSpan }: Writer, then: Html): Html {
+function renderNumbers({ days }: Takings, { texts, money, days: showSpan }: Writer, then: Html | null): Html {
   const cell = (amount: bigint | null) =>
     html`<td class="number">${amount === null ? '–' : money(amount)}</td>`
-  const row = ({ day, amount, before }: Takings['days'][number]) =>
-    html`<tr><th scope="row">${showSpan(day, day)}</th>${cell(amount)}${cell(before)}</tr>`
+  const row = ({ day, to, amount, before }: Takings['days'][number]) =>
+    html`<tr><th scope="row">${showSpan(day, to)}</th>${cell(amount)}${then && cell(before)}</tr>`
   return html`<details id="numbers"><summary>${texts.numbers}</summary>
 <div class="scroll"><table><thead><tr><th scope="col">${texts.day}</th>
-<th scope="col" class="number">${texts.chart}</th><th scope="col" class="number">${then}</th></tr></thead>
+<th scope="col" class="number">${texts.chart}</th>${
+    then && html`<th scope="col" class="number">${then}</th>`
+  }</tr></thead>
 <tbody>${days.map(row)}</tbody></table></div></details>`
 }
 
@@ -326,7 +368,7 @@ function renderLatestOne(latest: Latest, { now }: Home, { texts, locale }: Write
   const isPrice = checkout && (state === 'paid' || state === 'settling' || state === 'partlyRefunded')
   const amount = isPrice
     ? showMoney(locale, checkout.priceAmount, checkout.priceCurrency)
-    : payment && token && showUnits(locale, BigInt(payment.amount), token.decimals, token.symbol)
+    : payment && token && showBriefly(locale, payment, payment.amount)
   const path = checkout ? `checkouts/${checkout.id}` : `payments/${latest.paymentId}`
   const link = html`<a href="${base}/${path}">${name}</a>`
   return html`<div><dt>${link}&ensp;${renderChip(texts.states[state], tones[state])}</dt>
@@ -367,7 +409,14 @@ function formatDay({ tag }: Locale, day: string, options: Intl.DateTimeFormatOpt
   return new Intl.DateTimeFormat(tag, { ...options, timeZone: 'UTC' }).format(new Date(`${day}T12:00:00Z`))
 }
 
-function showDays({ tag }: Locale, from: string, to: string): string {
-  const format = new Intl.DateTimeFormat(tag, { month: 'long', day: 'numeric', timeZone: 'UTC' })
+/** With the year, unless all of it is in this one. */
+function showDays({ tag }: Locale, from: string, to: string, thisYear: string): string {
+  const isOld = [from, to].some((day) => day !== '' && !day.startsWith(thisYear))
+  const format = new Intl.DateTimeFormat(tag, {
+    ...(isOld && { year: 'numeric' }),
+    month: 'long',
+    day: 'numeric',
+    timeZone: 'UTC',
+  })
   return format.formatRange(new Date(`${from}T12:00:00Z`), new Date(`${to}T12:00:00Z`))
 }

@@ -108,7 +108,7 @@ function renderTrailStep(
     html`${fill(text, step.fills)}${by}`,
     step.at && showExactTime(locale, step.at),
     step.tone === 'done' ? '' : step.tone,
-    step.raw === null ? null : renderRaw(texts.raw, step.raw, `raw-${place}`),
+    step.raw === null ? null : renderRaw(screen, texts.raw, step.raw, `raw-${place}`),
   )
 }
 

@@ -160,7 +160,7 @@ function unitsOf(amount: string, network: string | null): string {
   return (coefficient * 10n ** BigInt(decimals - scale)).toString()
 }
 
-function isDay(text: string): boolean {
+export function isDay(text: string): boolean {
   const time = /^20\d{2}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text)
 }

@@ -5,7 +5,7 @@ import { networks } from '../../../networks.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
-import { type Locale, showMoney, showShort, showTime, showTokens } from '../formats.ts'
+import { type Locale, showBriefly, showMoney, showShort, showTime } from '../formats.ts'
 import {
   renderChip,
   renderFilter,
@@ -33,8 +33,8 @@ export type PaymentList = {
 type Line = {
   readonly href: string
   readonly chip: Html
-  readonly price: string
-  readonly received: string | null
+  readonly price: string | Html
+  readonly received: Html | null
   readonly order: string | null
   readonly payer: string | null
   readonly network: string | null
@@ -56,7 +56,6 @@ export function renderList(screen: Screen, shown: PaymentList): Html {
 <input type="search" name="q" value="${query.search?.text ?? ''}" placeholder="${texts.searchFor}"
 aria-label="${texts.searchFor}" maxlength="300" autocomplete="off"><button class="quiet">${texts.search}</button></form>
 ${query.search ? renderSearched(screen, query, base) : renderFilters(screen, query, base)}
-<p class="live soft">${screen.texts.frame.live}</p>
 </div>
 ${
   lines.length > 0
@@ -88,7 +87,8 @@ function renderSearched(screen: Screen, query: ListQuery, base: string): Html | 
     (other) =>
       html` · <a href="${base}?${addressOf(query, { search: other })}">${texts.searchAs[other.kind]}</a>`,
   )
-  return html`<p>${said}${others} · <a href="${base}">${texts.showAll}</a></p>`
+  return html`<p>${said}${others} · <a href="${base}">${texts.showAll}</a></p>
+<p class="live soft">${screen.texts.frame.live}</p>`
 }
 
 function renderFilters(screen: Screen, query: ListQuery, base: string): Html {
@@ -136,15 +136,18 @@ function renderFilters(screen: Screen, query: ListQuery, base: string): Html {
   const money = html`<label class="field">${texts.network}<select name="network">${options}</select></label>
 ${field('least', texts.least, query.least, decimal)}
 ${field('most', texts.most, query.most, decimal)}`
+  const { from, to, network, least, most } = query
+  const isFiltered = [from, to, network, least, most].some((each) => each !== null)
   return html`<nav class="tabs" aria-label="${texts.title}">
 ${tab('checkouts', texts.checkouts)}${tab('money', texts.money)}<a href="${screen.base}/links">${
     screen.texts.links.title
   }</a></nav>
-<div class="row">${chips}</div>
+<div class="row apart"><div class="row">${chips}</div><p class="live soft">${screen.texts.frame.live}</p></div>
+<details id="filters"${isFiltered && html` open`}><summary>${texts.filters}</summary>
 <form class="find" action="${base}">${kept}
 ${field('from', texts.from, query.from, day)}
 ${field('to', texts.to, query.to, day)}
-${query.show === 'money' && money}<button class="quiet">${texts.apply}</button></form>`
+${query.show === 'money' && money}<button class="quiet">${texts.apply}</button></form></details>`
 }
 
 function renderLines({ texts: { payments: texts }, locale, now }: Screen, lines: readonly Line[]): Html {
@@ -220,7 +223,7 @@ export function mainOf(received: readonly CreditRow[]): CreditRow | null {
 function moneyOf(locale: Locale, payment: Payment | null): Pick<Line, 'received' | 'payer' | 'network'> {
   if (!payment) return { received: null, payer: null, network: null }
   return {
-    received: showTokens(locale, payment, payment.amount),
+    received: showBriefly(locale, payment, payment.amount),
     payer: payment.payer,
     network: describeOption(payment).name,
   }

@@ -11,6 +11,7 @@ import { describeOption } from '../../page/parts/summary.ts'
 import { toTyped } from '../fields.ts'
 import {
   type Locale,
+  showBriefly,
   showExactTime,
   showFours,
   showMoney,
@@ -95,7 +96,7 @@ function renderRefunds(screen: Screen, refunds: readonly Wire[]): Html {
     const turn = turnOf(refund)
     const whose = texts.turns[turn]
     return html`<tr><td class="c2">${renderStatus(screen, refund)}</td>
-<td class="num c1"><a class="whole" href="${base}/refunds/${id}">${showTokens(locale, refund, refund.amount)}</a></td>
+<td class="num c1"><a class="whole" href="${base}/refunds/${id}">${showBriefly(locale, refund, refund.amount)}</a></td>
 <td class="c3">${isStoresTurn(turn) ? html`<strong>${whose}</strong>` : soft(whose)}</td>
 <td>${orderId === null ? soft('–') : html`<bdi>${cut(orderId)}</bdi>`}</td>
 <td>${recipient === null ? soft(texts.toNobody) : showShort(recipient)}</td>
@@ -157,7 +158,11 @@ function renderOneStep({ texts: { refunds: texts }, locale }: Screen, step: Refu
   )
 }
 
-function renderFacts({ base, texts: { refunds: texts } }: Screen, wire: Wire): Html {
+function renderFacts(screen: Screen, wire: Wire): Html {
+  const {
+    base,
+    texts: { refunds: texts },
+  } = screen
   const text = (value: string | null | undefined) => (value == null ? null : html`<bdi>${value}</bdi>`)
   const { recipient, network, transaction, paymentId } = wire
   return html`<dl class="list tall">
@@ -170,7 +175,7 @@ ${renderFact(texts.declaredAs, text(wire.declared))}
 ${renderFact(texts.payment, html`<a href="${base}/payments/${paymentId}"><code>${paymentId}</code></a>`)}
 ${renderFact(texts.id, html`<code>${wire.id}</code>`)}
 </dl>
-${renderRaw(texts.raw, withoutCode(wire))}`
+${renderRaw(screen, texts.raw, withoutCode(wire))}`
 }
 
 /** The member who confirms an address gets the code from the buyer, not from this screen. */

@@ -2,7 +2,7 @@ import { type Invitation, roles, type StoreMember } from '../../../members/membe
 import { fill, type Html, html } from '../../page/html.ts'
 import { isNothing } from '../fields.ts'
 import { showMinute } from '../formats.ts'
-import { renderChooser, renderField, renderHead, renderHidden, renderSelect } from '../parts.ts'
+import { renderChip, renderChooser, renderField, renderHead, renderHidden, renderSelect } from '../parts.ts'
 import type { Screen } from '../screen.ts'
 
 export type Team = {
@@ -20,12 +20,12 @@ export function renderTeam(screen: Screen, { members, invitations, limit, isMail
   const open = html`<h2>${texts.open}</h2>
 <ul class="things">${invitations.map((each) => renderInvitation(screen, each))}</ul>`
   return html`${renderHead(fill(texts.title, { store: screen.store.storeName }))}
-<section class="pane">
+<div class="split"><section class="pane">
 <ul class="things">${members.map((each) => renderMember(screen, each))}</ul>
 ${invitations.length > 0 && open}
-${screen.may('members:write') && renderInvite(screen, isMailed)}
-${renderLimit(screen, limit)}
-</section>`
+</section>
+<section class="facts">${screen.may('members:write') && renderInvite(screen, isMailed)}
+${renderLimit(screen, limit)}</section></div>`
 }
 
 function renderMember(screen: Screen, shown: StoreMember): Html {
@@ -33,8 +33,9 @@ function renderMember(screen: Screen, shown: StoreMember): Html {
   const texts = screen.texts.team
   const isSelf = id === screen.session.member.id
   const since = fill(texts.since, { time: showMinute(screen.locale, createdAt) })
-  const about = html`${texts.roles[role]}${email && html`, ${email}`}, ${since}`
-  return html`<li><p>${name}${isSelf && html` <strong>${texts.you}</strong>`}<small>${about}</small></p>${
+  const about = html`${email && html`${email}, `}${since}`
+  const who = html`<b>${name}</b>${isSelf && html` ${texts.you}`} ${renderChip(texts.roles[role])}`
+  return html`<li><p>${who}<small>${about}</small></p>${
     screen.may('members:write') && !isSelf && renderActs(screen, shown)
   }</li>`
 }
@@ -58,7 +59,8 @@ function renderInvitation(screen: Screen, invitation: Invitation): Html {
   const { id, name, role, isRecovery, expiresAt } = invitation
   const { team: texts } = screen.texts
   const until = fill(texts.until, { time: showMinute(locale, expiresAt) })
-  return html`<li><p>${name}<small>${isRecovery ? texts.newPasskey : texts.roles[role]}, ${until}</small></p>
+  const what = renderChip(isRecovery ? texts.newPasskey : texts.roles[role])
+  return html`<li><p><b>${name}</b> ${what}<small>${until}</small></p>
 <form method="post" action="${base}/members/withdraw">${formFields}
 ${renderHidden('invitationId', id)}<button class="quiet">${texts.withdraw}</button></form></li>`
 }

@@ -18,6 +18,7 @@ import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { atEnd } from '../../../support/at-end.ts'
 import { type Wrapper, wrap } from '../../../support/chain/evm-payment.ts'
+import type { SmartWallet } from '../../../support/chain/smart-wallets.ts'
 import { patienceMs } from '../../../support/patience.ts'
 
 const walletScript = await readFile(new URL('wallet.js', import.meta.url), 'utf8')
@@ -39,6 +40,8 @@ export type TestWallet = {
   readonly account?: string
   /** How it signs a text, if not with its key alone: a contract wallet. */
   readonly signText?: (text: string) => Promise<Hex>
+  /** The same for typed data. */
+  readonly signTyped?: SmartWallet['signTyped']
   /** Wraps its signatures by ERC-6492. */
   readonly wrapper?: Wrapper
   readonly name?: string
@@ -80,11 +83,12 @@ export async function giveWallets(
   const signed: string[] = []
   await context.exposeFunction('walletSign', async (id: number, typed: string) => {
     signed.push(typed)
-    const { key, wrapper } = wallets[id] ?? assert.fail('no such wallet')
+    const { key, wrapper, signTyped } = wallets[id] ?? assert.fail('no such wallet')
     const account = privateKeyToAccount(key)
     const { domain, types, primaryType, message } = JSON.parse(typed)
     const { EIP712Domain: _, ...named } = types
-    const signature = await account.signTypedData({ domain, types: named, primaryType, message })
+    const data = { domain, types: named, primaryType, message }
+    const signature = signTyped ? await signTyped(data) : await account.signTypedData(data)
     return wrapper ? wrap(signature, wrapper) : signature
   })
   await context.exposeFunction('walletSignText', async (id: number, bytes: Hex) => {
@@ -111,6 +115,7 @@ export async function giveWallets(
       ...wallet,
       key: undefined,
       signText: undefined,
+      signTyped: undefined,
     }
     await context.addInitScript(`(() => {${walletScript}\ninstallWallet(${JSON.stringify(setting)})})()`)
   }

@@ -276,7 +276,7 @@ function renderDeliveriesLine(
   screen: Screen,
   endpointIds: readonly string[],
   query: Readonly<Record<string, string | null>>,
-): Html {
+): Html | null {
   const ids = endpointIds.length === 1 ? endpointIds[0] : `{${endpointIds.join(',')}}`
   const path = withQuery(`/webhook-endpoints/${ids}/deliveries`, { limit: `${deliveriesPerPage}`, ...query })
   return renderApiLine(screen, { path })
