@@ -70,6 +70,21 @@ export type Payment = CheckoutPayment & {
   refundedAmount?: string
   /** The amount that can still be refunded, less refunds in progress. Present when `refundedAmount` is. */
   refundable?: string
+  /** The buyer's receipt. Present only if the payment is read by its id and has completed its checkout. */
+  receipt?: BuyerReceipt
+}
+
+/** The buyer's receipt of a payment, with the seller's data as they were when it was made. */
+export type BuyerReceipt = {
+  /** As 2026-000017: consecutive per store and year. After a restore another series begins: 2026-TPDKQ4-000001. */
+  number: string
+  /** The day in the store's time zone, as 2026-11-19. */
+  issuedOn: string
+  /** When the chain had taken the payment back for good; null while the receipt is valid. */
+  voidAt: string | null
+  legalName: string | null
+  legalAddress: string | null
+  taxId: string | null
 }
 
 /** A note on a payment, seen by the store alone, and who wrote it. */

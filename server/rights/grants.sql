@@ -52,6 +52,12 @@ grant select (id, store_id, kind, title, description, price_amount, min_amount, 
   update (paid_at, event_ids) on links to farthing_work;
 grant update (opened_by) on checkouts to farthing_serve;
 
+-- Buyers' receipts: work numbers them and says that one is void. Nobody else makes one, and nobody changes a number.
+grant select on buyer_receipts to farthing_serve, farthing_console, farthing_work;
+grant update (mailed) on buyer_receipts to farthing_serve;
+grant insert, update (void_at) on buyer_receipts to farthing_work;
+grant select, insert, update (last_number) on buyer_receipt_counters to farthing_work;
+
 -- Refunds: what is asked for and handed out to be signed. What became of it is for work to say.
 grant select, insert on refunds, refund_totals to farthing_serve, farthing_console;
 grant update (idempotency_key, body_hash, slot, nonce, signed_at, cancel_asked_at, transaction_hash, declared, failure,
@@ -82,6 +88,8 @@ grant select (store_id, role, member_id) on memberships to farthing_serve;
 grant select (id, email) on members to farthing_serve;
 grant insert (id, about, key_id, sealed, due_at, created_at), select (id) on mails to farthing_serve, farthing_console;
 grant select, insert, update (day, count) on mail_counts to farthing_serve, farthing_work, farthing_console;
+grant select, insert, update (mailed_at) on mail_recipients to farthing_serve;
+grant select, delete on mail_recipients to farthing_work;
 grant select, insert, update (hour, bytes) on event_bytes to farthing_serve, farthing_console;
 grant select, insert, update (day, count) on member_mail_counts to farthing_console;
 grant select, insert on wallet_changes to farthing_serve;

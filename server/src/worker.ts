@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { numberEvents } from './checkouts/buyer-receipts/issue.ts'
 import { cancelUndone } from './checkouts/cancel.ts'
 import { deleteOldAnswers } from './checkouts/create.ts'
 import { expireCheckouts } from './checkouts/expire.ts'
@@ -12,10 +13,10 @@ import type { Context } from './context.ts'
 import type { Transaction } from './database/db.ts'
 import { runIfDue } from './database/schedule.ts'
 import { reportToDirectory } from './directory/report.ts'
-import { assignWaitingSequences } from './events/assign-sequence.ts'
 import { openDeliverer } from './events/webhooks/deliver.ts'
 import { tidyDeliveries } from './events/webhooks/deliveries.ts'
 import { randomText } from './ids.ts'
+import { forgetRecipients } from './mails/recipients.ts'
 import { openMailer } from './mails/send.ts'
 import { sendsMail } from './mails/write.ts'
 import { mailAlerts } from './members/alert.ts'
@@ -62,7 +63,7 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
     {
       name: 'assign-sequence',
       restMs: 100,
-      run: async () => (await assignWaitingSequences(ctx, numbering)) > 0,
+      run: async () => (await numberEvents(ctx, numbering)) > 0,
     },
     { name: 'deliver', restMs: 500, wakeOn: 'events', run: deliverer.step, release: deliverer.idle },
     scheduled(ctx, 'tidy-deliveries', 10, () => tidyDeliveries(ctx, ctx.now())),
@@ -76,6 +77,7 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
     ...(sendsMail(ctx)
       ? [
           { name: 'send-mails', restMs: 2_000, run: openMailer(ctx) },
+          scheduled(ctx, 'forget-recipients', 600, () => forgetRecipients(ctx.db)),
           { name: 'alert', restMs: 30_000, run: () => mailAlerts(ctx, ctx.now()) },
         ]
       : []),

@@ -405,6 +405,35 @@ CREATE TABLE public.broadcasts (
     refusal text
 );
 
+CREATE TABLE public.buyer_receipt_counters (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    series text NOT NULL COLLATE pg_catalog."C",
+    year integer NOT NULL,
+    last_number integer NOT NULL
+);
+
+CREATE TABLE public.buyer_receipts (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    series text NOT NULL COLLATE pg_catalog."C",
+    year integer NOT NULL,
+    number integer NOT NULL,
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    payment_id text NOT NULL COLLATE pg_catalog."C",
+    store_name text NOT NULL,
+    legal_name text,
+    legal_address text,
+    tax_id text,
+    price_amount text NOT NULL,
+    price_currency text NOT NULL,
+    network text NOT NULL,
+    asset text NOT NULL,
+    amount numeric NOT NULL,
+    issued_on date NOT NULL,
+    issued_at timestamp with time zone NOT NULL,
+    void_at timestamp with time zone,
+    mailed smallint DEFAULT 0 NOT NULL
+);
+
 CREATE TABLE public.cell (
     only_row boolean DEFAULT true NOT NULL,
     tag text NOT NULL COLLATE pg_catalog."C",
@@ -562,6 +591,7 @@ CREATE TABLE public.event_counters (
 CREATE TABLE public.event_log (
     only_row boolean DEFAULT true NOT NULL,
     epoch integer DEFAULT 1 NOT NULL,
+    receipt_series text DEFAULT ''::text NOT NULL,
     CONSTRAINT event_log_only_row_check CHECK (only_row)
 );
 
@@ -706,6 +736,11 @@ CREATE TABLE public.mail_counts (
     day date NOT NULL,
     count integer NOT NULL,
     CONSTRAINT mail_counts_count_check CHECK ((count > 0))
+);
+
+CREATE TABLE public.mail_recipients (
+    recipient bytea NOT NULL,
+    mailed_at timestamp with time zone NOT NULL
 );
 
 CREATE TABLE public.mails (
@@ -1172,6 +1207,12 @@ ALTER TABLE ONLY public.blocks
 ALTER TABLE ONLY public.broadcasts
     ADD CONSTRAINT broadcasts_pkey PRIMARY KEY (hash);
 
+ALTER TABLE ONLY public.buyer_receipt_counters
+    ADD CONSTRAINT buyer_receipt_counters_pkey PRIMARY KEY (store_id, series, year);
+
+ALTER TABLE ONLY public.buyer_receipts
+    ADD CONSTRAINT buyer_receipts_pkey PRIMARY KEY (store_id, series, year, number);
+
 ALTER TABLE ONLY public.cell
     ADD CONSTRAINT cell_pkey PRIMARY KEY (only_row);
 
@@ -1240,6 +1281,9 @@ ALTER TABLE ONLY public.links
 
 ALTER TABLE ONLY public.mail_counts
     ADD CONSTRAINT mail_counts_pkey PRIMARY KEY (store_id, kind);
+
+ALTER TABLE ONLY public.mail_recipients
+    ADD CONSTRAINT mail_recipients_pkey PRIMARY KEY (recipient);
 
 ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_pkey PRIMARY KEY (id);
@@ -1378,6 +1422,10 @@ CREATE INDEX authorizations_unresolved ON public.authorizations USING btree (val
 
 CREATE INDEX broadcasts_by_transaction ON public.broadcasts USING btree (network, settler, nonce);
 
+CREATE UNIQUE INDEX buyer_receipts_valid ON public.buyer_receipts USING btree (checkout_id, payment_id) WHERE (void_at IS NULL);
+
+CREATE INDEX buyer_receipts_void ON public.buyer_receipts USING btree (checkout_id) WHERE (void_at IS NOT NULL);
+
 CREATE INDEX challenges_by_end ON public.challenges USING btree (expires_at);
 
 CREATE INDEX checkouts_by_browser ON public.checkouts USING btree (link_id, opened_by) WHERE (opened_by IS NOT NULL);
@@ -1475,6 +1523,8 @@ CREATE UNIQUE INDEX links_idempotency ON public.links USING btree (store_id, ide
 CREATE UNIQUE INDEX links_invoice_number ON public.links USING btree (store_id, invoice_number) WHERE (invoice_number IS NOT NULL);
 
 CREATE INDEX links_until ON public.links USING btree (until);
+
+CREATE INDEX mail_recipients_by_time ON public.mail_recipients USING btree (mailed_at);
 
 CREATE INDEX mails_by_due ON public.mails USING btree (due_at);
 
@@ -1583,6 +1633,12 @@ ALTER TABLE ONLY public.authorizations
 
 ALTER TABLE ONLY public.broadcasts
     ADD CONSTRAINT broadcasts_network_settler_nonce_fkey FOREIGN KEY (network, settler, nonce) REFERENCES public.transactions(network, settler, nonce);
+
+ALTER TABLE ONLY public.buyer_receipt_counters
+    ADD CONSTRAINT buyer_receipt_counters_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.buyer_receipts
+    ADD CONSTRAINT buyer_receipts_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
 ALTER TABLE ONLY public.decisions
     ADD CONSTRAINT decisions_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
@@ -1694,6 +1750,8 @@ CREATE POLICY all_rows ON public.api_keys USING (true);
 
 CREATE POLICY all_rows ON public.authorizations USING (true);
 
+CREATE POLICY all_rows ON public.buyer_receipts USING (true);
+
 CREATE POLICY all_rows ON public.checkouts USING (true);
 
 CREATE POLICY all_rows ON public.credits USING (true);
@@ -1736,6 +1794,8 @@ ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.authorizations ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.buyer_receipts ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.checkouts ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY console_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_console WITH CHECK (((sequence IS NULL) AND (starts_with(type, 'member.'::text) OR (type = ANY ('{checkout.created,checkout.canceled,refund.requested,refund.address_updated,refund.canceled,link.created,link.updated,link.closed,wallet.confirmed,wallet.refused,wallet.undone,wallet.registered,wallet.updated,wallet.retired,store.updated,store.approved,store.suspended,store.resumed,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[])))));
@@ -1766,6 +1826,8 @@ CREATE POLICY one_store ON public.api_keys AS RESTRICTIVE TO farthing_console US
 
 CREATE POLICY one_store ON public.authorizations AS RESTRICTIVE TO farthing_console USING (((store_id = current_setting('farthing.store'::text, true)) OR ((store_id IS NULL) AND (nonce ~~ '0x66746872%'::text) AND (payer IN ( SELECT w.pay_to
    FROM public.wallets w))))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.buyer_receipts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.checkouts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 

@@ -258,7 +258,8 @@ export function describeCheckout(checkout: Checkout, storeName: string): string 
   return `Checkout ${id} of ${toPlain(storeName)}: ${priceAmount} ${priceCurrency} for order ${toPlain(orderId)}, payable until ${until}`
 }
 
-function toPlain(text: string): string {
+/** One line of at most `charactersMax` visible characters. */
+export function toPlain(text: string): string {
   const shown = text
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')

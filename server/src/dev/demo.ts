@@ -6,10 +6,10 @@ import { type Checkout, createClient, type EventType } from '@farthing/sdk'
 import { pay } from '@farthing/sdk/pay'
 import type { FastifyInstance } from 'fastify'
 import { privateKeyToAccount } from 'viem/accounts'
+import { numberEvents } from '../checkouts/buyer-receipts/issue.ts'
 import { ConfigError } from '../config/read.ts'
 import type { Context } from '../context.ts'
 import { operatorActor } from '../events/append.ts'
-import { assignWaitingSequences } from '../events/assign-sequence.ts'
 import { createEndpoint } from '../events/webhooks/endpoints.ts'
 import type { StoreId } from '../ids.ts'
 import type { EvmNetwork } from '../networks.ts'
@@ -75,7 +75,7 @@ export async function makeDemoPast(ctx: Context, store: StoreId, network: EvmNet
   }
   await writeHistory(ctx, shop)
   // The receivers are added only now, so they get no events of the past.
-  while ((await assignWaitingSequences(ctx)) > 0);
+  while ((await numberEvents(ctx)) > 0);
   await addReceivers(ctx, store)
 }
 

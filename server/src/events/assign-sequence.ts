@@ -1,7 +1,8 @@
+import type { EventType } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { type Database, sqlState, type Transaction } from '../database/db.ts'
-import type { StoreId } from '../ids.ts'
+import type { CheckoutId, StoreId } from '../ids.ts'
 import { securityHours, securityTypes } from './security.ts'
 
 /**
@@ -45,10 +46,20 @@ export type NumberingPass = {
   held?: Map<StoreId, Held>
 }
 
+/** What else happens in the transaction that numbers events of these types, for the checkouts that they are about. */
+export type Alongside = {
+  readonly types: readonly EventType[]
+  /** Gets each checkout once, in the order of the events. */
+  readonly run: (tx: Transaction, checkoutIds: readonly CheckoutId[]) => Promise<void>
+}
+
+const nothing: Alongside = { types: [], run: async () => {} }
+
 /** Numbers the waiting events and creates their deliveries. Returns how many events were numbered. */
 export async function assignWaitingSequences(
   ctx: Context,
   pass: NumberingPass = { after: '' },
+  alongside: Alongside = nothing,
 ): Promise<number> {
   pass.held ??= new Map()
   const { held } = pass
@@ -59,7 +70,9 @@ export async function assignWaitingSequences(
   const now = ctx.now().getTime()
   const due = [...held].filter(([, { until }]) => until <= now).map(([storeId]) => storeId)
   const together = waiting.filter((storeId) => !held.has(storeId))
-  const assigned = (await assignTogether(ctx, together, held)) + (await assignAlone(ctx, due, held))
+  const assignOf = (storeIds: readonly StoreId[]) => assign(ctx, storeIds, alongside)
+  const assigned =
+    (await assignTogether(ctx, together, held, assignOf)) + (await assignAlone(ctx, due, held, assignOf))
   if (assigned > 0) {
     crashPoint(ctx, 'sequence-after-commit')
     ctx.db.wakeUps.send('events')
@@ -69,17 +82,20 @@ export async function assignWaitingSequences(
   return assigned
 }
 
+type AssignOf = (storeIds: readonly StoreId[]) => Promise<number>
+
 async function assignTogether(
   ctx: Context,
   storeIds: readonly StoreId[],
   held: Map<StoreId, Held>,
+  assignOf: AssignOf,
 ): Promise<number> {
   if (storeIds.length === 0) return 0
   try {
-    return await assign(ctx, storeIds)
+    return await assignOf(storeIds)
   } catch (error) {
     if (!isRefusal(error)) throw error
-    return await assignAlone(ctx, storeIds, held)
+    return await assignAlone(ctx, storeIds, held, assignOf)
   }
 }
 
@@ -88,6 +104,7 @@ async function assignAlone(
   ctx: Context,
   storeIds: readonly StoreId[],
   held: Map<StoreId, Held>,
+  assignOf: AssignOf,
 ): Promise<number> {
   const end = ctx.now().getTime() + aloneMsMax
   const failed: { readonly storeId: StoreId; readonly error: unknown }[] = []
@@ -95,7 +112,7 @@ async function assignAlone(
   for (const storeId of storeIds) {
     if (ctx.now().getTime() > end) break
     try {
-      assigned += await assign(ctx, [storeId])
+      assigned += await assignOf([storeId])
       if (held.delete(storeId)) ctx.log.info({ storeId }, 'the events of a store are numbered again')
     } catch (error) {
       if (!isRefusal(error)) throw error
@@ -123,18 +140,24 @@ function isRefusal(error: unknown): boolean {
   return sqlState(error) !== undefined || error instanceof CounterBehindError
 }
 
-async function assign(ctx: Context, storeIds: readonly StoreId[]): Promise<number> {
+async function assign(
+  ctx: Context,
+  storeIds: readonly StoreId[],
+  { types, run }: Alongside,
+): Promise<number> {
   return await ctx.db.transaction(async (tx) => {
     const locked = await lockCounters(tx, storeIds)
     if (locked.length === 0) return 0
     if (locked.some(({ isBehindDeleted }) => isBehindDeleted)) throw new CounterBehindError()
-    const numbered = await assignSequences(
+    const { assigned, concerned } = await assignSequences(
       tx,
       locked.map(({ storeId }) => storeId),
       eventsPerStore,
+      types,
     )
+    if (concerned.length > 0) await run(tx, [...new Set(concerned)])
     crashPoint(ctx, 'sequence-before-commit')
-    return numbered
+    return assigned
   })
 }
 
@@ -176,14 +199,15 @@ async function lockCounters(
  * deliveries: to enabled endpoints that subscribe to them, or to all (see security.ts). A delivery's id is its event's
  * cell and time, followed by a hash of both ids. The endpoint's row is updated even if it is already due. The update waits
  * for a process that has locked the row to take deliveries, so that this process cannot mark the endpoint as idle before
- * it has seen the new ones.
+ * it has seen the new ones. Also returns the checkouts that events of `types` are about.
  */
 async function assignSequences(
   tx: Transaction,
   storeIds: readonly StoreId[],
   perStoreLimit: number,
-): Promise<number> {
-  const [row] = await tx.query<{ assigned: number }>(
+  types: readonly EventType[],
+): Promise<{ readonly assigned: number; readonly concerned: readonly CheckoutId[] }> {
+  const [row] = await tx.query<{ assigned: number; concerned: CheckoutId[] }>(
     `with numbered as (
        select e.id, e.store_id, c.last_sequence + e.place as sequence
        from event_counters c
@@ -196,7 +220,7 @@ async function assignSequences(
        where c.store_id = any($1)
      ), assigned as (
        update events set sequence = numbered.sequence from numbered where events.id = numbered.id
-       returning events.id, events.store_id, events.sequence, events.type, events.data
+       returning events.id, events.store_id, events.sequence, events.type, events.data, events.checkout_id
      ), addressed as (
        insert into deliveries (id, store_id, endpoint_id, event_id, sequence, run_at, is_security)
        select 'dlv_' || substr(a.id, 5, 12) || substr(md5(w.id || a.id), 1, 16), a.store_id, w.id, a.id, a.sequence,
@@ -217,8 +241,10 @@ async function assignSequences(
        from (select store_id, max(sequence) as last_sequence from assigned group by store_id) a
        where c.store_id = a.store_id
      )
-     select count(*)::int as assigned from assigned`,
-    [storeIds, perStoreLimit, securityTypes, securityHours],
+     select count(*)::int as assigned, array(select checkout_id from assigned
+       where type = any($5) and checkout_id is not null order by sequence) as concerned
+     from assigned`,
+    [storeIds, perStoreLimit, securityTypes, securityHours, types],
   )
-  return row?.assigned ?? 0
+  return row ?? { assigned: 0, concerned: [] }
 }

@@ -60,9 +60,15 @@ export async function readLogEnd(db: Reader, storeId: StoreId): Promise<LogEnd> 
   }
 }
 
-/** Starts a new epoch of every store's log, which makes all earlier cursors invalid. */
-export async function raiseEpoch(tx: Transaction): Promise<void> {
-  await tx.query('update event_log set epoch = epoch + 1')
+/**
+ * Starts a new epoch of every store's log, which makes all earlier cursors invalid, and a new series of receipts. The
+ * series is named for the second: the same backup may be restored twice.
+ */
+export async function raiseEpoch(tx: Transaction, now: Date): Promise<void> {
+  const series = Math.floor(now.getTime() / 1_000)
+    .toString(36)
+    .toUpperCase()
+  await tx.query('update event_log set epoch = epoch + 1, receipt_series = $1', [series])
 }
 
 /** Creates a store's counter, with which its log begins. */

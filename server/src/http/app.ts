@@ -33,6 +33,7 @@ import { webhookRoutes } from './api/webhooks.ts'
 import { parseBody } from './body.ts'
 import { mountForms, mountPrepare } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
+import { mountBuyerReceipts } from './buyer-receipts/mount.ts'
 import { mountDocs } from './docs/mount.ts'
 import { addressBucket, openLimiter } from './limits.ts'
 import { mountLinks } from './links/mount.ts'
@@ -96,6 +97,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   })
   mountLive(app, ctx, pagePathOf(ctx))
   mountForms(app, ctx, engine.rails, pagePathOf(ctx))
+  mountBuyerReceipts(app, ctx, pagePathOf(ctx))
   mountPrepare(app, ctx, engine)
   mountAddressRequests(app, ctx, pagePathOf(ctx))
   mountLinks(app, ctx, { path: pagePathOf(ctx), openLink: openOpenLink(ctx, links), pay: open.link })

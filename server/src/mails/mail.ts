@@ -22,13 +22,24 @@ export type MailSubject =
   | 'Your invitation to a store'
   | 'Your link for a new passkey'
   | 'Your account was used from a new place'
+  | (typeof receiptSubjects)[keyof typeof receiptSubjects]
   | `${'The members of your store changed' | 'The wallets of your store changed' | 'The operator decided about your store' | 'Payments to your store need a decision' | 'Webhooks of your store do not arrive'} (${StoreId})`
 
+/** By the language of the payment page. */
+export const receiptSubjects = {
+  en: 'Your receipt',
+  de: 'Ihr Beleg',
+  es: 'Su recibo',
+  fr: 'Votre reçu',
+  ar: 'إيصالك',
+  zh: '您的收据',
+} as const
+
 /**
- * The kinds of mail: a link for the person who will open it, an alert, a change of members, and a change of the store
- * or its wallets. Each kind has its own share per store.
+ * The kinds of mail: a link for the person who will open it, an alert, a change of members, a change of the store or its
+ * wallets, and a receipt for a buyer. Each kind has its own share per store.
  */
-export type MailKind = 'link' | 'alert' | 'member' | 'store'
+export type MailKind = 'link' | 'alert' | 'member' | 'store' | 'receipt'
 
 /** A waiting mail. Its text is sealed. */
 export type WaitingMail = {

@@ -16,13 +16,22 @@ const waitingMax: Readonly<Record<MailKind, number | null>> = {
   alert: 1_000,
   member: null,
   store: null,
+  // Strangers cause them, so they stop before they could stop links and alerts.
+  receipt: 500,
 }
 /**
  * Each store's share per day, in UTC. Links go to any address that an owner enters: enough for a new team, and too few
- * for spamming strangers. The other shares let ten owners get both alerts each hour, 20 changes of members, and the 100
- * changes of wallets that keys may make.
+ * for spamming strangers. Receipts go to any address too, but only about a payment, and at most one an hour to an address
+ * (recipients.ts). The other shares let ten owners get both alerts each hour, 20 changes of members, and the 100 changes
+ * of wallets that keys may make.
  */
-const perDayMax: Readonly<Record<MailKind, number>> = { link: 20, alert: 480, member: 200, store: 1_000 }
+const perDayMax: Readonly<Record<MailKind, number>> = {
+  link: 20,
+  alert: 480,
+  member: 200,
+  store: 1_000,
+  receipt: 500,
+}
 
 type Cause = {
   readonly kind: MailKind
@@ -124,6 +133,11 @@ async function insertMail(
     [mail.id, mail.about, mail.keyId, mail.sealed, now, waitingMax],
   )
   return rows.length > 0
+}
+
+/** Takes back the waiting mails about something that no longer holds. */
+export async function dropMails(tx: Transaction, about: readonly string[]): Promise<void> {
+  if (about.length > 0) await tx.query('delete from mails where about = any($1)', [about])
 }
 
 const mailsPerBatch = 100

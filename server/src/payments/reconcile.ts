@@ -40,7 +40,7 @@ export async function startReconciling(ctx: Context, rails: readonly Rail[]): Pr
     for (const { network, nonces, areRefundsWatched } of found)
       await beginRestore(tx, network, nonces, areRefundsWatched)
     crashPoint(ctx, 'reconcile-before-epoch')
-    await raiseEpoch(tx)
+    await raiseEpoch(tx, ctx.now())
   })
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Checkout, CreateCheckout, Event, EventPage, ProblemDetails, Wallet } from '@farthing/sdk'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
-import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
+import { numberEvents } from '../../src/checkouts/buyer-receipts/issue.ts'
 import type { ProblemCode } from '../../src/problems.ts'
 import { makeStore, type TestApp, type TestStore } from './app.ts'
 
@@ -53,7 +53,7 @@ export async function openStore(
       return answer.json<Checkout>()
     },
     async events() {
-      await assignWaitingSequences(test.ctx)
+      await numberEvents(test.ctx)
       const answer = await call('GET', '/api/v1/events?limit=100')
       assert.equal(answer.statusCode, 200, answer.body)
       return answer.json<EventPage>().data

@@ -11,6 +11,7 @@ import {
 } from '../../payments/credits/store-payments.ts'
 import { invalid, Problem } from '../../problems.ts'
 import { readLeft } from '../../refunds/rows.ts'
+import { readReceiptOfPayment, receiptToWire } from '../buyer-receipts/read.ts'
 
 export type PaymentQuery = Partial<PaymentFilter> & {
   readonly createdFrom?: Date | null
@@ -67,5 +68,9 @@ export async function listPayments(
 export async function readPayment(ctx: Context, storeId: StoreId, paymentId: string): Promise<Payment> {
   const row = isId('pay', paymentId) ? await readRow(ctx.db, storeId, paymentId) : null
   if (!row) throw new Problem('not_found', 'No such payment.')
-  return { ...toPayment(row), ...(await readLeft(ctx.db, storeId, paymentId)) }
+  const [left, receipt] = await Promise.all([
+    readLeft(ctx.db, storeId, paymentId),
+    row.checkoutId && readReceiptOfPayment(ctx.db, storeId, row.checkoutId, paymentId),
+  ])
+  return { ...toPayment(row), ...left, ...(receipt && { receipt: receiptToWire(receipt) }) }
 }

@@ -29,6 +29,24 @@ const PaymentNote = shape<Wire.PaymentNote>()(
   { description: 'The store’s own note about it; absent if there is none.' },
 )
 
+const BuyerReceipt = shape<Wire.BuyerReceipt>()(
+  {
+    number: Type.String({
+      description:
+        'Consecutive per store and year, such as 2026-000017. After the database was restored another series begins, such as 2026-TPDKQ4-000001.',
+    }),
+    issuedOn: Type.String({ description: 'The day in the store’s time zone.', examples: ['2026-11-19'] }),
+    voidAt: nullable(timestamp()),
+    legalName: nullable(Type.String()),
+    legalAddress: nullable(Type.String()),
+    taxId: nullable(Type.String()),
+  },
+  {
+    description:
+      'The buyer’s receipt, with the seller’s data as they were when it was made. Void once the chain has taken the payment back for good. Only when the payment is read by its id and has completed its checkout.',
+  },
+)
+
 export const Payment = shape<Wire.Payment>()({
   ...paymentFields,
   id: Type.String({ description: 'Begins with pay_.' }),
@@ -57,6 +75,7 @@ export const Payment = shape<Wire.Payment>()({
         'What can still be refunded. Refunds that are on their way are already subtracted. Present when refundedAmount is.',
     }),
   ),
+  receipt: Type.Optional(BuyerReceipt),
 })
 
 const units = (about: string) =>

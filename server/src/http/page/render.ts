@@ -1,5 +1,7 @@
 import type { PaymentRequirements } from '@farthing/sdk'
 import { describeForWallets } from '../../chains/wallet-links.ts'
+import { offersMail } from '../../checkouts/buyer-receipts/mail.ts'
+import { receiptPathOf } from '../../checkouts/buyer-receipts/receipt.ts'
 import type { Option } from '../../checkouts/checkout.ts'
 import { type CheckoutView, digestOf } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
@@ -52,6 +54,10 @@ export function renderPage(ctx: Context, place: PageHost, { view, accepts, asked
     chosen: choice?.place ?? null,
     now,
   })
+  const receipt = {
+    href: `${receiptPathOf(place.path, checkout.id)}${asked.isLanguageNamed ? `?lang=${language.tag}` : ''}`,
+    isMailed: offersMail(ctx, view),
+  }
   const acts: Readonly<Record<typeof stage, () => Html | null>> = {
     choose: () =>
       choice &&
@@ -64,7 +70,7 @@ export function renderPage(ctx: Context, place: PageHost, { view, accepts, asked
       )}`,
     announced: () => renderAnnounced(view, asked),
     arrived: () => renderArrived(view, language),
-    over: () => html`${renderNotes(view, language)}${renderOutcome(view, language)}
+    over: () => html`${renderNotes(view, language)}${renderOutcome(view, language, receipt)}
 ${renderAlreadySent(view, asked, place.path)}`,
   }
   const main = html`<main data-status="${checkout.status}">

@@ -1,11 +1,11 @@
 /** What is deleted, what is not, and that what is deleted can never count again. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { numberEvents } from '../../../src/checkouts/buyer-receipts/issue.ts'
 import { countRollups } from '../../../src/checkouts/rollups/count.ts'
 import { updateStatus } from '../../../src/checkouts/update-status.ts'
 import type { Transaction } from '../../../src/database/db.ts'
 import { writeHistory } from '../../../src/dev/history.ts'
-import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
 import { holdEvents, lastSequenceBefore } from '../../../src/events/webhooks/deliveries.ts'
 import { networks } from '../../../src/networks.ts'
 import { startProgram, untilCrashed } from '../../payments/crash/processes.ts'
@@ -32,7 +32,15 @@ const farthing = await openTestApp({
 })
 const { ctx } = farthing
 const work = openWork(farthing)
-const sums = ['rollup_quarters', 'rollup_days', 'refunds', 'refund_totals', 'event_counters']
+const sums = [
+  'buyer_receipts',
+  'buyer_receipt_counters',
+  'rollup_quarters',
+  'rollup_days',
+  'refunds',
+  'refund_totals',
+  'event_counters',
+]
 
 test('of a store’s whole history what is deleted leaves its keys and its sums, and all that stays is as it was', async () => {
   const local = networks.find(({ id }) => id === 'LOCAL')
@@ -41,7 +49,7 @@ test('of a store’s whole history what is deleted leaves its keys and its sums,
   const { store } = await makeStore(ctx, { mode: 'test' })
   const place = { network: local.caip2, asset: asset.address, payTo: wallet, actor: operator }
   await writeHistory(ctx, { storeId: store.id, ...place }, 8)
-  while ((await assignWaitingSequences(ctx)) > 0);
+  while ((await numberEvents(ctx)) > 0);
   await deleteAll(work)
   const before = await rowsOf(farthing)
   const summed = await rowsOf(farthing, sums)

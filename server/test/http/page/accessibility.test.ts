@@ -4,10 +4,10 @@ import { isTurn } from '../../support/turns.ts'
 import { findFaults } from './support/axe.ts'
 import { openBrowser } from './support/browser.ts'
 import { openPageShop } from './support/page-shop.ts'
-import { openState, type StateName, states } from './support/states.ts'
+import { mailing, openState, type StateName, states } from './support/states.ts'
 
 const browser = await openBrowser()
-const shop = await openPageShop({ worker: false })
+const shop = await openPageShop({ worker: false, settings: mailing })
 
 for (const [lang, direction] of [
   ['en', 'ltr'],

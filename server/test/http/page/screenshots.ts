@@ -8,7 +8,7 @@ import { updateStore } from '../../../src/stores/update.ts'
 import { operator } from '../../support/operator.ts'
 import { openBrowser } from './support/browser.ts'
 import { openPageShop } from './support/page-shop.ts'
-import { openState, type StateName, states } from './support/states.ts'
+import { mailing, openState, type StateName, states } from './support/states.ts'
 
 const folder = new URL('../../../../docs/page/', import.meta.url).pathname
 const asked = process.env.STATES?.split(',')
@@ -18,6 +18,8 @@ const screens = [
 ]
 const languages: Partial<Record<StateName, string>> = {
   completed: 'ar',
+  receipt: 'ar',
+  'receipt-void': 'de',
   'refunded-part': 'ar',
   refunded: 'de',
   sign: 'zh',
@@ -28,7 +30,7 @@ const languages: Partial<Record<StateName, string>> = {
 
 test('screenshots of every state', async () => {
   const browser = await openBrowser()
-  const shop = await openPageShop({ worker: false })
+  const shop = await openPageShop({ worker: false, settings: mailing })
   await updateStore(
     shop.ctx,
     shop.store.id,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { updateStore } from '../../../src/stores/update.ts'
+import { numberAll, tell } from '../../checkouts/buyer-receipts/support/receipts.ts'
 import { completeByHand, letTimePass, setStatus } from '../../support/by-hand.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'
 import { operator } from '../../support/operator.ts'
@@ -132,7 +133,7 @@ test('a phone without a wallet is offered apps and the exchange, and no QR code;
   }
 })
 
-test('a receipt shows the amount paid, when, its number and the rate, and can be printed', async () => {
+test('a paid page shows the amount paid, when, its reference and the rate, and leads to a receipt that can be printed', async () => {
   const id = await shop.create('44.30')
   await shop.ctx.db.query(
     `update checkouts set price_currency = 'EUR', rate = '{"perBase":"1","usdPerBase":"1.0834"}' where id = $1`,
@@ -146,11 +147,15 @@ test('a receipt shows the amount paid, when, its number and the rate, and can be
   assert.match(text, /€44\.30/)
   assert.match(text, /1 EUR = 1\.0834 USDC/)
   assert.match(text, /Date and time\n\w{3} \d+, 20\d\d, \d+:\d\d:\d\d [AP]M GMT\+[12]/)
-  assert(text.includes(`Receipt number\n${id}`))
+  assert(text.includes(`Payment reference\n${id}`))
   assert.match(text, /Paid to/)
   assert.doesNotMatch(text, /Pay to/)
+  await tell(shop, id, 'checkout.completed')
+  await numberAll(shop)
+  await page.getByRole('link', { name: 'Save' }).click()
+  await page.getByText(/^20\d\d-000001$/).waitFor()
   await page.evaluate('window.print = () => { window.printed = true }')
-  await page.getByRole('button', { name: 'Print' }).click()
+  await page.getByRole('button', { name: 'Print or save' }).click()
   assert.equal(await page.evaluate('window.printed'), true)
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
   assert.equal(await page.locator('button:visible, .button:visible, footer:visible').count(), 0)

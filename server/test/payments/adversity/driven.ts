@@ -6,10 +6,10 @@ import { type Address, encodeFunctionData, type Hex } from 'viem'
 import { batcher } from '../../../src/chains/evm/batcher.ts'
 import { openChain } from '../../../src/chains/evm/chain.ts'
 import { followOnce } from '../../../src/chains/evm/follower.ts'
+import { numberEvents } from '../../../src/checkouts/buyer-receipts/issue.ts'
 import { updateStatus } from '../../../src/checkouts/update-status.ts'
 import { nodesOf } from '../../../src/config/settings.ts'
 import type { Database, Transaction } from '../../../src/database/db.ts'
-import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
 import { buryDead } from '../../../src/payments/evm/bury-dead.ts'
 import { openListener } from '../../../src/payments/evm/credit-blocks.ts'
 import { stepLane } from '../../../src/payments/evm/lane.ts'
@@ -61,7 +61,7 @@ export async function openDriven({ withoutBatcher = false, blockGas, ...options 
 
   const follow = async () => {
     while (await followOnce(ctx, chain, 'driven', listener));
-    await assignWaitingSequences(ctx)
+    await numberEvents(ctx)
   }
   /** The lanes claim, simulate and send whatever they can. */
   const send = async () => {
@@ -76,7 +76,7 @@ export async function openDriven({ withoutBatcher = false, blockGas, ...options 
     await shop.chain.pass(network.negativeSeconds)
     await follow()
     while ((await buryDead(ctx, chain, look)) > 0);
-    await assignWaitingSequences(ctx)
+    await numberEvents(ctx)
   }
   const idle = async () => {
     await mine()

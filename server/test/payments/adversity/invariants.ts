@@ -61,6 +61,7 @@ export async function checkInvariants(input: {
     ...checkAnswers(books, answers),
     ...(await checkConservation(books, scan, chain, settlerFundsWei)),
     ...(await checkMarks(db)),
+    ...(await checkReceipts(db)),
   )
   assert.deepEqual(wrong.slice(0, 20), [], `${wrong.length} violations of the invariants`)
   const reverted = scan.mined.filter(({ isSuccess }) => !isSuccess)
@@ -73,6 +74,31 @@ export async function checkInvariants(input: {
     revertedGas: reverted.reduce((sum, { gasUsed }) => sum + gasUsed, 0n),
     settlerGas: scan.mined.reduce((sum, { gasUsed }) => sum + gasUsed, 0n),
   }
+}
+
+/**
+ * A store's receipts are numbered 1, 2, 3 … per series and year. Once its events are numbered, each of its paid checkouts
+ * has one valid receipt, of the payment that paid it, and no payment that was taken back for good has one.
+ */
+async function checkReceipts(db: Database): Promise<string[]> {
+  const gaps = await db.query<{ said: string }>(
+    `select format('receipts of %s, series "%s", %s: %s numbers up to %s, counted %s', r.store_id, r.series, r.year,
+       count(*), max(r.number), n.last_number) as said
+     from buyer_receipts r left join buyer_receipt_counters n using (store_id, series, year)
+     group by r.store_id, r.series, r.year, n.last_number
+     having count(*) <> max(r.number) or min(r.number) <> 1 or n.last_number is distinct from max(r.number)`,
+  )
+  const wrong = await db.query<{ said: string }>(
+    `select format('checkout %s, %s: exact payment %s, valid receipts of %s', c.id, c.status, k.payment_id, r.of) as said
+     from checkouts c
+     left join credits k on k.checkout_id = c.id and k.disposition = 'exact' and k.orphaned_at is null
+     cross join lateral (select array_agg(r.payment_id) as of from buyer_receipts r
+       where r.checkout_id = c.id and r.void_at is null) r
+     where not exists (select 1 from events e where e.store_id = c.store_id and e.sequence is null)
+       and case c.status when 'COMPLETED' then r.of is distinct from array[k.payment_id]
+         when 'PROCESSING' then false else r.of is not null end`,
+  )
+  return [...gaps, ...wrong].map(({ said }) => said)
 }
 
 /** An authorization is marked as credited only if a credit exists: a wrong mark would keep it from being buried. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Block, ChainLog } from '../../../src/chains/evm/chain.ts'
+import { numberEvents } from '../../../src/checkouts/buyer-receipts/issue.ts'
 import { claimAuthorizations } from '../../../src/checkouts/claim.ts'
 import { reviewCheckouts } from '../../../src/checkouts/update-status.ts'
 import type { Transaction } from '../../../src/database/db.ts'
@@ -63,6 +64,17 @@ async function giveUp(payments: readonly Prepared[]): Promise<void> {
   })
 }
 
+/** The valid receipts, once all events are numbered. */
+async function receiptsOf(payments: readonly Prepared[]): Promise<string[]> {
+  while ((await numberEvents(shop.ctx)) > 0);
+  const rows = await db.query<{ number: string }>(
+    `select series || ' ' || year || ' ' || number as number from buyer_receipts
+     where void_at is null and checkout_id = any($1) order by number`,
+    [payments.map(({ checkoutId }) => checkoutId)],
+  )
+  return rows.map(({ number }) => number)
+}
+
 async function paymentIds(payments: readonly Prepared[]): Promise<string[]> {
   const rows = await db.query<{ payment_id: string }>(
     `select payment_id from credits where orphaned_at is null and disposition = 'exact' and checkout_id = any($1)
@@ -113,11 +125,17 @@ test('a payment that moves to another block and back is credited once, whether o
 test('a payment given up for dead that is on the chain after all completes its checkout again', async () => {
   for (let round = 0; round < rounds; round++) {
     const settled = await settle()
+    const valid = await receiptsOf(settled.payments)
+    assert.equal(new Set(valid).size, perBlock)
     await orphan(settled.block)
+    assert.deepEqual(await receiptsOf(settled.payments), valid, 'a reorganisation alone ends no receipt')
     await giveUp(settled.payments)
     await assertAll(settled.payments, 'OPEN')
+    assert.deepEqual(await receiptsOf(settled.payments), [], 'all are void')
     await include(settled)
     await assertAll(settled.payments, 'COMPLETED')
+    const next = await receiptsOf(settled.payments)
+    assert.equal(new Set([...valid, ...next]).size, 2 * perBlock, 'a void number does not come back')
     for (const { checkoutId } of settled.payments) {
       const { payment } = await shop.read(checkoutId)
       assert.equal(payment.finality, 'included')

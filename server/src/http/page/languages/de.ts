@@ -228,12 +228,43 @@ export const german: Language = {
     date: 'Datum und Uhrzeit',
     from: 'Gezahlt von',
     transaction: 'Transaktion',
-    checkout: 'Belegnummer',
-    print: 'Drucken',
+    checkout: 'Zahlungsreferenz',
+    save: 'Speichern',
+    mailIt: 'Per E-Mail senden',
     returnTo: 'Zurück zu {host}',
     leaving: 'In {seconds} s geht es zurück zum Shop.',
     stay: 'Hier bleiben',
     checkAgain: 'Erneut prüfen',
+
+    buyerReceipt: {
+      number: 'Belegnummer',
+      date: 'Datum',
+      taxId: 'Steuernummer {number}',
+      print: 'Drucken oder als PDF speichern',
+      back: 'Zurück zur Zahlung',
+      void: {
+        title: 'Dieser Beleg ist ungültig',
+        text: 'Das Netzwerk hat die Zahlung rückgängig gemacht, deshalb gilt dieser Beleg nicht mehr.',
+      },
+      waiting: {
+        title: 'Ihr Beleg wird erstellt',
+        text: 'Er bekommt gleich seine Nummer. Bitte prüfen Sie es erneut.',
+      },
+      email: 'Ihre E-Mail-Adresse',
+      emailAbout: 'Wir verwenden sie nur für diese eine E-Mail und speichern sie nicht.',
+      send: 'Senden',
+      said: {
+        taken:
+          'Wenn diese Adresse in der letzten Stunde keinen Beleg von uns bekommen hat, ist die E-Mail unterwegs.',
+        wrong: 'Das ist keine E-Mail-Adresse. Prüfen Sie sie und versuchen Sie es erneut.',
+        unavailable:
+          'Wir können diesen Beleg gerade nicht per E-Mail senden. Drucken oder speichern Sie ihn stattdessen.',
+      },
+      store: 'Shop',
+      open: 'Um Ihren Beleg zu drucken oder zu speichern, öffnen Sie diese Seite:',
+      ignore:
+        'Jemand hat Ihre Adresse auf der Seite dieser Zahlung eingegeben. Wenn Sie das nicht waren, können Sie diese E-Mail ignorieren.',
+    },
 
     link: {
       pay: 'Weiter',

@@ -221,13 +221,44 @@ export const english = {
     date: 'Date and time',
     from: 'Paid from',
     transaction: 'Transaction',
-    checkout: 'Receipt number',
-    print: 'Print',
+    checkout: 'Payment reference',
+    save: 'Save',
+    mailIt: 'Mail it to me',
     returnTo: 'Back to {host}',
     /** The unit is the same for every number. */
     leaving: 'Returning to the store in {seconds} s.',
     stay: 'Stay here',
     checkAgain: 'Check again',
+
+    /** The receipt, as it is printed, saved or mailed. */
+    buyerReceipt: {
+      number: 'Receipt number',
+      date: 'Date',
+      taxId: 'Tax number {number}',
+      print: 'Print or save as PDF',
+      back: 'Back to the payment',
+      void: {
+        title: 'This receipt is void',
+        text: 'The network took the payment back, so this receipt no longer counts.',
+      },
+      waiting: {
+        title: 'Your receipt is on its way',
+        text: 'It gets its number in a moment. Please check again.',
+      },
+      email: 'Your email address',
+      emailAbout: 'We use it for this one mail and don’t keep it.',
+      send: 'Send',
+      /** Below the form, after it was sent. */
+      said: {
+        taken: 'If this address has had no receipt from us within the last hour, the mail is on its way.',
+        wrong: 'That isn’t an email address. Check it and try again.',
+        unavailable: 'We can’t mail this receipt right now. Print or save it instead.',
+      },
+      store: 'Store',
+      open: 'To print or save your receipt, open this page:',
+      ignore:
+        'Somebody entered your address on the page of this payment. If it wasn’t you, you can ignore this mail.',
+    },
 
     /** The page of a link, on which nothing is paid yet. */
     link: {

@@ -222,12 +222,42 @@ export const spanish: Language = {
     date: 'Fecha y hora',
     from: 'Pagado desde',
     transaction: 'Transacción',
-    checkout: 'Número de recibo',
-    print: 'Imprimir',
+    checkout: 'Referencia del pago',
+    save: 'Guardar',
+    mailIt: 'Enviármelo por correo',
     returnTo: 'Volver a {host}',
     leaving: 'Volverá a la tienda en {seconds} s.',
     stay: 'Quedarme aquí',
     checkAgain: 'Comprobar de nuevo',
+
+    buyerReceipt: {
+      number: 'Número de recibo',
+      date: 'Fecha',
+      taxId: 'Número fiscal {number}',
+      print: 'Imprimir o guardar como PDF',
+      back: 'Volver al pago',
+      void: {
+        title: 'Este recibo está anulado',
+        text: 'La red ha deshecho el pago, así que este recibo ya no vale.',
+      },
+      waiting: {
+        title: 'Su recibo se está preparando',
+        text: 'Tendrá su número en un momento. Compruébelo de nuevo.',
+      },
+      email: 'Su correo electrónico',
+      emailAbout: 'Lo usamos solo para este mensaje y no lo guardamos.',
+      send: 'Enviar',
+      said: {
+        taken:
+          'Si esta dirección no ha recibido ningún recibo nuestro en la última hora, el mensaje está en camino.',
+        wrong: 'Eso no es una dirección de correo. Revísela e inténtelo de nuevo.',
+        unavailable: 'Ahora no podemos enviar este recibo por correo. Imprímalo o guárdelo.',
+      },
+      store: 'Tienda',
+      open: 'Para imprimir o guardar su recibo, abra esta página:',
+      ignore:
+        'Alguien escribió su dirección en la página de este pago. Si no fue usted, puede ignorar este mensaje.',
+    },
 
     link: {
       pay: 'Continuar',

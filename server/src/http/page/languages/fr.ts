@@ -222,12 +222,43 @@ export const french: Language = {
     date: 'Date et heure',
     from: 'Payé depuis',
     transaction: 'Transaction',
-    checkout: 'Numéro du reçu',
-    print: 'Imprimer',
+    checkout: 'Référence du paiement',
+    save: 'Enregistrer',
+    mailIt: 'Me l’envoyer par e-mail',
     returnTo: 'Retour à {host}',
     leaving: 'Retour à la boutique dans {seconds} s.',
     stay: 'Rester ici',
     checkAgain: 'Vérifier à nouveau',
+
+    buyerReceipt: {
+      number: 'Numéro du reçu',
+      date: 'Date',
+      taxId: 'Numéro fiscal {number}',
+      print: 'Imprimer ou enregistrer en PDF',
+      back: 'Retour au paiement',
+      void: {
+        title: 'Ce reçu est annulé',
+        text: 'Le réseau a annulé le paiement : ce reçu n’est donc plus valable.',
+      },
+      waiting: {
+        title: 'Votre reçu est en préparation',
+        text: 'Il aura son numéro dans un instant. Veuillez vérifier à nouveau.',
+      },
+      email: 'Votre adresse e-mail',
+      emailAbout: 'Nous l’utilisons uniquement pour cet e-mail et ne la conservons pas.',
+      send: 'Envoyer',
+      said: {
+        taken:
+          'Si cette adresse n’a reçu aucun reçu de notre part au cours de la dernière heure, l’e-mail est en route.',
+        wrong: 'Ce n’est pas une adresse e-mail. Vérifiez-la et réessayez.',
+        unavailable:
+          'Nous ne pouvons pas envoyer ce reçu par e-mail pour le moment. Imprimez-le ou enregistrez-le.',
+      },
+      store: 'Boutique',
+      open: 'Pour imprimer ou enregistrer votre reçu, ouvrez cette page :',
+      ignore:
+        'Quelqu’un a saisi votre adresse sur la page de ce paiement. Si ce n’était pas vous, vous pouvez ignorer cet e-mail.',
+    },
 
     link: {
       pay: 'Continuer',

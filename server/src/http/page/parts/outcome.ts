@@ -14,8 +14,11 @@ import {
   storeLink,
 } from './summary.ts'
 
+/** Where a paid checkout's receipt is, and whether it can be mailed. */
+export type ReceiptLinks = { readonly href: string; readonly isMailed: boolean }
+
 /** Shown if a checkout can't be paid now: a payment in progress, a receipt, or why nothing can be paid. */
-export function renderOutcome(view: CheckoutView, language: Language): Html {
+export function renderOutcome(view: CheckoutView, language: Language, receipt: ReceiptLinks): Html {
   const { checkout, payment, pending, store } = view
   const { texts } = language
   switch (checkout.status) {
@@ -32,7 +35,7 @@ ${renderCheckAgain(texts)}`,
       return renderMessage(
         isReturned(view) ? 'over' : 'good',
         { ...completedTexts(view, texts), store: store.name },
-        renderReceipt(view, language),
+        renderReceipt(view, language, receipt),
       )
     case 'CANCELED':
       return renderMessage('over', texts.canceled, renderWayBack(view, texts, 'button'))
@@ -141,11 +144,14 @@ ${more}
 }
 
 /** A receipt with refunds does not lead back to the store by itself: the buyer came to see them. */
-function renderReceipt({ checkout, payment, refunds }: CheckoutView, { tag, texts }: Language): Html {
+function renderReceipt(
+  { checkout, payment, refunds }: CheckoutView,
+  { tag, texts }: Language,
+  { href, isMailed }: ReceiptLinks,
+): Html {
   const { symbol = '', decimals = 0, name = '' } = payment ? describeOption(payment) : {}
   const back = storeLink(checkout.id, checkout.successRedirectUrl)
   const paid = payment && bdi(`${unitsToText(BigInt(payment.amount), decimals)} ${symbol} · ${name}`)
-  const print = html`<button id="print" type="button" class="quiet" data-script hidden>${texts.print}</button>`
   const to = back && html`<span>${fill(texts.returnTo, { host: bdi(back.host) })}</span>`
   const leaving = fill(texts.leaving, { seconds: html`<span id="seconds"></span>` })
   const stay = html`<button id="stay" type="button" class="quiet">${texts.stay}</button>`
@@ -161,9 +167,9 @@ ${refunds.map((refund) => renderFact(texts.refund, renderRefund(payment, refund,
 }
 ${renderFact(texts.checkout, html`<code>${checkout.id}</code>`)}
 </dl>
-<p class="others">${print}${
-    back && html`<a id="return" class="button" href="${back.href}" rel="noreferrer">${to}</a>`
-  }</p>
+<p class="others"><a class="button quiet" href="${href}">${texts.save}</a>${
+    isMailed && html`<a class="button quiet" href="${href}#mail">${texts.mailIt}</a>`
+  }${back && html`<a id="return" class="button" href="${back.href}" rel="noreferrer">${to}</a>`}</p>
 ${back && refunds.length === 0 && html`<p id="leaving" hidden>${leaving} ${stay}</p>`}`
 }
 

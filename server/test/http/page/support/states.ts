@@ -1,5 +1,6 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { updateStore } from '../../../../src/stores/update.ts'
+import { numberAll, reverse, tell } from '../../../checkouts/buyer-receipts/support/receipts.ts'
 import { completeByHand, letTimePass, refundByHand, setStatus } from '../../../support/by-hand.ts'
 import { newPayer } from '../../../support/chain/evm-payment.ts'
 import { operator } from '../../../support/operator.ts'
@@ -106,6 +107,13 @@ export const states = {
     await completeByHand(scene.shop, id)
     return await scene.open(id)
   },
+  receipt: async (scene) => await scene.open(`${await issueReceipt(scene)}/receipt`),
+  'receipt-void': async (scene) => {
+    const id = await issueReceipt(scene)
+    await reverse(scene.shop, id)
+    await numberAll(scene.shop)
+    return await scene.open(`${id}/receipt`)
+  },
   refunded: async (scene) => {
     const id = await scene.create()
     await completeByHand(scene.shop, id)
@@ -162,6 +170,22 @@ type Scene = {
 }
 
 /** Opens a page in a state, in its own browser context. Close the page's context afterwards. */
+/** Settings with which receipts can be mailed. No test here sends one. */
+export const mailing = { SMTP_URL: 'smtp://127.0.0.1:9', MAIL_FROM: 'farthing@operator.example' }
+
+/** A paid checkout of a store with legal data, with its receipt. Returns the checkout's id. */
+async function issueReceipt({ shop, create }: Scene): Promise<string> {
+  await shop.ctx.db.query(
+    `update stores set legal_name = 'Juniper & Pine Ltd', legal_address = $2, tax_id = 'GB123456789' where id = $1`,
+    [shop.store.id, '4 Mill Lane\nBristol BS1 4TR\nUnited Kingdom'],
+  )
+  const id = await create()
+  await completeByHand(shop, id)
+  await tell(shop, id, 'checkout.completed')
+  await numberAll(shop)
+  return id
+}
+
 export async function openState(
   browser: Browser,
   shop: PageShop,
