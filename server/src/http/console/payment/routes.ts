@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { readReceipt } from '../../../checkouts/buyer-receipts/read.ts'
 import { cancelCheckout } from '../../../checkouts/cancel.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
 import { listClaims, listCredits, listTold } from '../../../checkouts/trail.ts'
@@ -33,10 +34,11 @@ export function mountPayment({ get, post }: StoreRoutes): void {
     const row = isId('ch', checkoutId) ? await readCheckout(db, storeId, checkoutId) : null
     if (!row) throw new Refusal('not_found')
     const log = { checkoutId, type: null, actor: null, after: null, limit: eventsMax }
-    const [credits, claims, { data: events }] = await Promise.all([
+    const [credits, claims, { data: events }, receipt] = await Promise.all([
       listCredits(db, storeId, checkoutId),
       listClaims(db, storeId, checkoutId),
       readEvents(screen.ctx, storeId, log),
+      readReceipt(db, storeId, checkoutId),
     ])
     const ids = events.map(({ id }) => id)
     const told = screen.may('developers:read') ? await listTold(db, storeId, ids) : []
@@ -46,7 +48,7 @@ export function mountPayment({ get, post }: StoreRoutes): void {
       sumReturned(db, storeId, paymentIds),
     ])
     const refunds = remainders.flatMap((each) => each.refunds)
-    const trail = { checkout: row.checkout, credits, claims, events, told, refunds, returned }
+    const trail = { checkout: row.checkout, receipt, credits, claims, events, told, refunds, returned }
     return send(screen, trail, remainders, `/checkouts/${checkoutId}`)
   })
 
@@ -62,7 +64,16 @@ export function mountPayment({ get, post }: StoreRoutes): void {
       sumReturned(db, storeId, [paymentId]),
     ])
     const refunds = remainders.flatMap((each) => each.refunds)
-    const trail = { checkout: null, credits: [payment], claims: [], events: [], told: [], refunds, returned }
+    const trail = {
+      checkout: null,
+      receipt: null,
+      credits: [payment],
+      claims: [],
+      events: [],
+      told: [],
+      refunds,
+      returned,
+    }
     return send(screen, trail, remainders, `/payments/${paymentId}`)
   })
 

@@ -1,5 +1,6 @@
 import type { Event, EventType, Refund } from '@farthing/sdk'
 import { toShown } from '../../../chains/families.ts'
+import type { BuyerReceipt } from '../../../checkouts/buyer-receipts/receipt.ts'
 import type { Checkout } from '../../../checkouts/checkout.ts'
 import type { Claim, Told } from '../../../checkouts/trail.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
@@ -23,6 +24,7 @@ export type TrailStep = {
 /** What is known of a checkout or of money without one. */
 export type Trail = {
   readonly checkout: Checkout | null
+  readonly receipt: BuyerReceipt | null
   readonly credits: readonly CreditRow[]
   readonly claims: readonly Claim[]
   readonly events: readonly Event[]

@@ -1,3 +1,4 @@
+import { type BuyerReceipt, numberText, receiptPathOf } from '../../../checkouts/buyer-receipts/receipt.ts'
 import { storeFacts, toStoreWire } from '../../../checkouts/checkout.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { isDust, isUndecided } from '../../../payments/credits/store-payments.ts'
@@ -112,6 +113,14 @@ function renderTrailStep(
   )
 }
 
+/** Its number leads to the receipt that the buyer has, to print it. */
+function renderReceipt({ ctx, texts }: Screen, { number, checkoutId, voidAt }: BuyerReceipt): Html {
+  const href = receiptPathOf(ctx.config.checkoutPageUrl, checkoutId)
+  return html`<a href="${href}" rel="noreferrer" target="_blank">${numberText(number)}</a>${
+    voidAt && html` <small class="soft">${texts.payment.receiptVoid}</small>`
+  }`
+}
+
 function renderMoney({ texts, locale }: Screen, { checkout, credits, returned }: Trail): Html {
   const { price, rate, received, nothing } = texts.payment
   const priced = checkout && showMoney(locale, checkout.priceAmount, checkout.priceCurrency)
@@ -131,7 +140,7 @@ ${arrived}
 </dl>`
 }
 
-function renderFacts(screen: Screen, { checkout, credits }: Trail, main: CreditRow | null): Html {
+function renderFacts(screen: Screen, { checkout, receipt, credits }: Trail, main: CreditRow | null): Html {
   const texts = screen.texts.payment
   const [shown = null] = main ? [main] : credits
   const payment = shown && toPayment(shown)
@@ -145,6 +154,7 @@ ${renderFact(texts.transaction, payment && showFours(payment.transaction))}
 ${renderFact(texts.checkout, checkout && html`<code>${checkout.id}</code>`)}
 ${renderFact(texts.payment, payment && html`<code>${payment.id}</code>`)}
 ${renderFact(texts.order, checkout && html`<bdi>${checkout.orderId}</bdi>`)}
+${renderFact(texts.receipt, receipt && renderReceipt(screen, receipt))}
 ${renderFact(texts.description, wire?.description === undefined ? null : html`<bdi>${wire.description}</bdi>`)}
 ${renderFact(
   texts.metadata,

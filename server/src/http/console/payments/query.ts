@@ -72,6 +72,7 @@ const shownAs: Readonly<Record<Search['kind'], ListQuery['show']>> = {
   payment: 'money',
   refund: 'checkouts',
   link: 'checkouts',
+  receipt: 'checkouts',
   transaction: 'money',
   address: 'money',
   short: 'money',

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { findByNumber } from '../../../checkouts/buyer-receipts/read.ts'
 import { listPayments } from '../../../checkouts/payments/list.ts'
 import { listWithReceived, readCheckouts } from '../../../checkouts/read.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
@@ -69,6 +70,10 @@ async function findNamed(ctx: Context, storeId: StoreId, search: Search | null):
       return (await readPayment(ctx.db, storeId, search.id)) && `payments/${search.id}`
     case 'refund':
       return (await findRefund(ctx.db, storeId, search.id)) && `refunds/${search.id}`
+    case 'receipt': {
+      const id = await findByNumber(ctx.db, storeId, search.number)
+      return id !== null && (await readCheckout(ctx.db, storeId, id)) ? `checkouts/${id}` : null
+    }
     default:
       return null
   }
@@ -117,13 +122,13 @@ function paymentIdsOf(rows: PaymentList['rows']): string[] {
 }
 
 function isIdKind(search: Search | null): boolean {
-  return search?.kind === 'checkout' || search?.kind === 'payment' || search?.kind === 'refund'
+  return ['checkout', 'payment', 'refund', 'receipt'].includes(search?.kind ?? '')
 }
 
 /** The API's request for the same list; null if it has none: only people guess what they look for. */
 function apiPathOf(query: ListQuery, rows: PaymentList['rows'], timeZone: string): string | null {
   const { search } = query
-  if (search?.kind === 'words' || search?.kind === 'short') return null
+  if (search?.kind === 'words' || search?.kind === 'short' || search?.kind === 'receipt') return null
   if (search?.kind === 'price' && search.currency === null) return null
   if (search && 'id' in search && search.kind !== 'link') return `/${search.kind}s/${search.id}`
   const isMoney = query.show === 'money'

@@ -1,3 +1,4 @@
+import { parseNumber, type ReceiptNumber } from '../../../checkouts/buyer-receipts/receipt.ts'
 import { orderIdBytesMax } from '../../../checkouts/checkout.ts'
 import { isId } from '../../../ids.ts'
 import { parseDecimal, unitsToText } from '../../../money.ts'
@@ -14,6 +15,7 @@ export type Search = { readonly text: string } & Meaning
 
 type Meaning =
   | { readonly kind: 'checkout' | 'payment' | 'refund' | 'link'; readonly id: string }
+  | { readonly kind: 'receipt'; readonly number: ReceiptNumber }
   | { readonly kind: 'transaction' | 'address'; readonly value: string }
   /** An address or a hash as lists show it: its first and last characters. */
   | { readonly kind: 'short'; readonly starts: string; readonly ends: string }
@@ -58,6 +60,8 @@ function namedIn(text: string): Meaning | null {
     const part = each.replace(/[.,;:!]+$/, '')
     for (const kind of Object.keys(ids) as (keyof typeof ids)[])
       if (isId(ids[kind], part)) return { kind, id: part }
+    const number = parseNumber(part)
+    if (number) return { kind: 'receipt', number }
     const hex = /^(?:0x)?([0-9a-f]{64}|[0-9a-f]{40})$/i.exec(part)?.[1]?.toLowerCase()
     if (hex) return { kind: hex.length === 64 ? 'transaction' : 'address', value: `0x${hex}` }
     if (new RegExp(`^${base58}{85,88}$`).test(part)) return { kind: 'transaction', value: part }
