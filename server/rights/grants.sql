@@ -116,9 +116,9 @@ grant delete on followers to farthing_work;
 grant select, insert, update, delete on payment_notes, node_hours, node_limits to farthing_work;
 grant select, update on reserved_amounts, pasted_transactions, event_counters to farthing_work;
 grant select, insert (id, about, key_id, sealed, due_at, created_at), update, delete on mails to farthing_work;
-grant select, insert, update on alert_cursors to farthing_work;
--- For the mails that tell owners what needs them.
-grant select (store_id, role, member_id, muted_alerts) on memberships to farthing_work;
+grant select, insert, update on alert_cursors, payment_mail_cursors to farthing_work;
+-- For the mails that tell members what was paid and what needs them.
+grant select (store_id, role, member_id, muted_alerts, payment_mails, stop_token) on memberships to farthing_work;
 grant select (id, email) on members to farthing_work;
 grant select on event_log, network_looks to farthing_work;
 grant select, delete on decisions to farthing_work;

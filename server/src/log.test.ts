@@ -14,6 +14,7 @@ const canaries: readonly [what: string, text: string, secret: string][] = [
     'key sk_live_001xjvb8yezj4n00d3_6en9kx45d1cc3spd5c1pq3dj25xvpt35akv60568fajdefenzf72',
     '6en9kx45d1cc3',
   ],
+  ['a link that stops mails', 'POST /stop-mails/516f850a-18d2-48ab-b8be-e50c44e328b5', '516f850a'],
   ['a webhook secret', 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD', 'C2FVsBQIhrsc'],
   ['a private key', `signer ${hex(64)}`, hex(64).slice(2)],
   ['a signature', `{"signature":"${hex(132)}"}`, hex(132).slice(2)],

@@ -10,16 +10,18 @@ import { countRollups } from './checkouts/rollups/count.ts'
 import { reviewCheckouts, updateStatus } from './checkouts/update-status.ts'
 import { openUses, readLoad } from './checkouts/uses.ts'
 import type { Context } from './context.ts'
-import type { Transaction } from './database/db.ts'
+import type { Database, Transaction } from './database/db.ts'
 import { runIfDue } from './database/schedule.ts'
 import { reportToDirectory } from './directory/report.ts'
 import { openDeliverer } from './events/webhooks/deliver.ts'
 import { tidyDeliveries } from './events/webhooks/deliveries.ts'
-import { randomText } from './ids.ts'
+import { randomText, type StoreId } from './ids.ts'
 import { forgetRecipients } from './mails/recipients.ts'
 import { openMailer } from './mails/send.ts'
 import { sendsMail } from './mails/write.ts'
 import { mailAlerts } from './members/alert.ts'
+import { mailPayments } from './members/payment-mails.ts'
+import { countUndecided } from './payments/credits/store-payments.ts'
 import { openMeasure } from './payments/measure.ts'
 import type { AnySigner, Loop } from './payments/rail.ts'
 import { listConnected, openRails } from './payments/rails.ts'
@@ -28,6 +30,7 @@ import { refreshRates } from './rates/refresh.ts'
 import { sources } from './rates/sources.ts'
 import { openRefundMeasure } from './refunds/measure.ts'
 import { proveSent } from './refunds/prove-sent.ts'
+import { countForStore } from './refunds/read.ts'
 import { watchRefunds } from './refunds/watch.ts'
 
 /**
@@ -79,6 +82,7 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
           { name: 'send-mails', restMs: 2_000, run: openMailer(ctx) },
           scheduled(ctx, 'forget-recipients', 600, () => forgetRecipients(ctx.db)),
           { name: 'alert', restMs: 30_000, run: () => mailAlerts(ctx, ctx.now()) },
+          { name: 'mail-payments', restMs: 15_000, run: () => mailPayments(ctx, ctx.now(), readWaiting) },
         ]
       : []),
     {
@@ -114,6 +118,16 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
     ...(ctx.directory ? [report(ctx)] : []),
     ...settlement(ctx, signers),
   ]
+}
+
+/** The number of payments to decide about is told up to this one. */
+const decisionsMax = 1_000
+
+async function readWaiting(db: Database, storeId: StoreId) {
+  return {
+    decisions: await countUndecided(db, storeId, decisionsMax),
+    refunds: await countForStore(db, storeId),
+  }
 }
 
 /** Reports to the directory that the cell shares with others. */

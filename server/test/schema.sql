@@ -777,6 +777,9 @@ CREATE TABLE public.memberships (
     created_at timestamp with time zone NOT NULL,
     wallets_seen_at timestamp with time zone,
     muted_alerts text[] DEFAULT '{}'::text[] NOT NULL,
+    payment_mails text,
+    stop_token uuid DEFAULT gen_random_uuid() NOT NULL,
+    CONSTRAINT memberships_payment_mails_check CHECK ((payment_mails = ANY (ARRAY['every'::text, 'daily'::text, 'none'::text]))),
     CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'manager'::text, 'developer'::text, 'viewer'::text])))
 );
 
@@ -840,6 +843,16 @@ CREATE TABLE public.payment_hints (
     disposition text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT payment_hints_disposition_check CHECK ((disposition = ANY (ARRAY['late'::text, 'underpaid'::text, 'overpaid'::text, 'unmatched'::text])))
+);
+
+CREATE TABLE public.payment_mail_cursors (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    member_id text NOT NULL COLLATE pg_catalog."C",
+    sequence bigint,
+    daily_at timestamp with time zone NOT NULL,
+    quiet_until timestamp with time zone,
+    hour timestamp with time zone NOT NULL,
+    mails integer NOT NULL
 );
 
 CREATE TABLE public.payment_notes (
@@ -1321,6 +1334,9 @@ ALTER TABLE ONLY public.pasted_transactions
 ALTER TABLE ONLY public.payment_hints
     ADD CONSTRAINT payment_hints_pkey PRIMARY KEY (payment_id, checkout_id);
 
+ALTER TABLE ONLY public.payment_mail_cursors
+    ADD CONSTRAINT payment_mail_cursors_pkey PRIMARY KEY (store_id, member_id);
+
 ALTER TABLE ONLY public.payment_notes
     ADD CONSTRAINT payment_notes_pkey PRIMARY KEY (payment_id, store_id);
 
@@ -1530,11 +1546,15 @@ CREATE INDEX mails_by_due ON public.mails USING btree (due_at);
 
 CREATE INDEX memberships_by_member ON public.memberships USING btree (member_id);
 
+CREATE UNIQUE INDEX memberships_by_stop_token ON public.memberships USING btree (stop_token);
+
 CREATE INDEX passkeys_by_member ON public.passkeys USING btree (member_id, id);
 
 CREATE INDEX pasted_transactions_to_look_up ON public.pasted_transactions USING btree (network, pasted_at) WHERE (outcome = 'looking'::text);
 
 CREATE INDEX payment_hints_by_checkout ON public.payment_hints USING btree (checkout_id);
+
+CREATE INDEX payment_mail_cursors_by_member ON public.payment_mail_cursors USING btree (member_id);
 
 CREATE INDEX refund_totals_by_payment ON public.refund_totals USING btree (payment_id);
 
@@ -1687,6 +1707,9 @@ ALTER TABLE ONLY public.pasted_transactions
 
 ALTER TABLE ONLY public.payment_hints
     ADD CONSTRAINT payment_hints_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES public.checkouts(id);
+
+ALTER TABLE ONLY public.payment_mail_cursors
+    ADD CONSTRAINT payment_mail_cursors_store_id_member_id_fkey FOREIGN KEY (store_id, member_id) REFERENCES public.memberships(store_id, member_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.payment_notes
     ADD CONSTRAINT payment_notes_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);

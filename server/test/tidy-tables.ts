@@ -46,6 +46,7 @@ export const owners: Readonly<Record<string, string>> = {
   passkeys: 'members',
   pasted_transactions: 'payments',
   payment_hints: 'payments',
+  payment_mail_cursors: 'members',
   payment_notes: 'payments',
   rates: 'rates',
   refund_totals: 'refunds',

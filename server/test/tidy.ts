@@ -24,7 +24,7 @@ export const floors: readonly (readonly string[])[] = [
   ['context.ts'],
   ['database', 'secrets'],
   ['config'],
-  ['networks.ts', 'metrics.ts', 'log.ts', 'money.ts', 'ids.ts', 'problems.ts', 'remember.ts'],
+  ['networks.ts', 'metrics.ts', 'log.ts', 'money.ts', 'ids.ts', 'problems.ts', 'remember.ts', 'zone.ts'],
   ['version.ts', 'safe-number.ts'],
 ]
 

@@ -12,6 +12,8 @@ export type Mail = {
   readonly subject: MailSubject
   /** Plain text. */
   readonly text: string
+  /** Where a POST stops mails of this kind without a sign-in (RFC 8058). */
+  readonly stopUrl?: string
 }
 
 /**
@@ -23,7 +25,7 @@ export type MailSubject =
   | 'Your link for a new passkey'
   | 'Your account was used from a new place'
   | (typeof receiptSubjects)[keyof typeof receiptSubjects]
-  | `${'The members of your store changed' | 'The wallets of your store changed' | 'The operator decided about your store' | 'Payments to your store need a decision' | 'Webhooks of your store do not arrive'} (${StoreId})`
+  | `${'The members of your store changed' | 'The wallets of your store changed' | 'The operator decided about your store' | 'Payments to your store need a decision' | 'Webhooks of your store do not arrive' | 'A payment to your store' | 'Payments to your store'} (${StoreId})`
 
 /** By the language of the payment page. */
 export const receiptSubjects = {
@@ -36,10 +38,10 @@ export const receiptSubjects = {
 } as const
 
 /**
- * The kinds of mail: a link for the person who will open it, an alert, a change of members, a change of the store or its
- * wallets, and a receipt for a buyer. Each kind has its own share per store.
+ * The kinds of mail: a link for the person who will open it, an alert, payments, a change of members, a change of the
+ * store or its wallets, and a receipt for a buyer. Each kind has its own share per store.
  */
-export type MailKind = 'link' | 'alert' | 'member' | 'store' | 'receipt'
+export type MailKind = 'link' | 'alert' | 'payment' | 'member' | 'store' | 'receipt'
 
 /** A waiting mail. Its text is sealed. */
 export type WaitingMail = {

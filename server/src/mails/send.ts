@@ -19,7 +19,7 @@ export function openMailer(ctx: Context): () => Promise<boolean> {
 
   async function send(waiting: WaitingMail): Promise<void> {
     const keys = readSecretsKeys(ctx.config.secretsKeyFile)
-    const { to, subject, text }: Mail = JSON.parse(unseal(keys, placeOf(waiting.id), waiting))
+    const { to, subject, text, stopUrl }: Mail = JSON.parse(unseal(keys, placeOf(waiting.id), waiting))
     transport ??= await openTransport(smtpUrl)
     const sending = transport.sendMail({
       from: { name: 'Farthing', address: from },
@@ -29,7 +29,7 @@ export function openMailer(ctx: Context): () => Promise<boolean> {
       text,
       messageId: `<${waiting.id}@${from.split('@')[1]}>`,
       // Stops automatic replies, which would only go round in circles.
-      headers: { 'auto-submitted': 'auto-generated' },
+      headers: { 'auto-submitted': 'auto-generated', ...(stopUrl !== undefined && stopHeaders(stopUrl)) },
     })
     await within(sending, sendMs)
   }
@@ -53,6 +53,11 @@ export function openMailer(ctx: Context): () => Promise<boolean> {
     await ctx.db.query('delete from mails where id = $1', [id])
     return true
   }
+}
+
+/** Mail programs show a button that stops these mails (RFC 8058). */
+function stopHeaders(stopUrl: string) {
+  return { 'list-unsubscribe': `<${stopUrl}>`, 'list-unsubscribe-post': 'List-Unsubscribe=One-Click' }
 }
 
 /** Loaded with the first mail: a deployment without a mail server never needs it. */

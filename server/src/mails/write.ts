@@ -7,13 +7,14 @@ import { seal, unseal } from '../secrets/seal.ts'
 import { type Mail, type MailKind, placeOf, type WaitingMail, waitingColumns } from './mail.ts'
 
 /**
- * The number of waiting mails at which no more links and alerts are written while the mail server is down: days of a
- * busy deployment. Mails about changes of members or wallets are always written, so that other stores' mails cannot
+ * The number of waiting mails at which no more links, alerts and payments are written while the mail server is down: days
+ * of a busy deployment. Payments leave room for the others. Mails about changes of members or wallets are always written, so that other stores' mails cannot
  * keep the news from a store's owners; the shares below bound them.
  */
 const waitingMax: Readonly<Record<MailKind, number | null>> = {
   link: 1_000,
   alert: 1_000,
+  payment: 500,
   member: null,
   store: null,
   // Strangers cause them, so they stop before they could stop links and alerts.
@@ -23,11 +24,12 @@ const waitingMax: Readonly<Record<MailKind, number | null>> = {
  * Each store's share per day, in UTC. Links go to any address that an owner enters: enough for a new team, and too few
  * for spamming strangers. Receipts go to any address too, but only about a payment, and at most one an hour to an address
  * (recipients.ts). The other shares let ten owners get both alerts each hour, 20 changes of members, and the 100 changes
- * of wallets that keys may make.
+ * of wallets that keys may make, and two members 20 mails about payments each hour.
  */
 const perDayMax: Readonly<Record<MailKind, number>> = {
   link: 20,
   alert: 480,
+  payment: 1_000,
   member: 200,
   store: 1_000,
   receipt: 500,

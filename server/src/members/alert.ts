@@ -4,6 +4,7 @@ import type { StoreId } from '../ids.ts'
 import type { MailSubject } from '../mails/mail.ts'
 import { writeMail } from '../mails/write.ts'
 import type { AlertKind } from './member.ts'
+import { undecidedTypes } from './payment-news.ts'
 import { isKnown } from './rows.ts'
 
 /**
@@ -117,8 +118,6 @@ type StoreNews = {
   readonly failing: readonly string[]
 }
 
-const moneyTypes = "'{payment.late,payment.underpaid,payment.overpaid,payment.unmatched}'::text[]"
-
 const webhookTypes = "'{webhook_endpoint.disabled,webhook_endpoint.undelivered}'::text[]"
 
 /**
@@ -160,10 +159,10 @@ async function lockNews(tx: Transaction, storeId: StoreId): Promise<StoreNews | 
   if (!cursor) return null
   const { name, after, until, failing_until } = cursor
   const [counts = { money: 0, undelivered: 0 }] = await tx.query<{ money: number; undelivered: number }>(
-    `select (count(*) filter (where type = any(${moneyTypes})))::integer as money,
+    `select (count(*) filter (where type = any($4)))::integer as money,
        (count(*) filter (where type = any(${webhookTypes})))::integer as undelivered
      from events where store_id = $1 and sequence > $2 and sequence <= $3`,
-    [storeId, after, until],
+    [storeId, after, until, undecidedTypes],
   )
   const failing = await tx.query<{ url: string; failing_since: string }>(
     `select url, failing_since::text from webhook_endpoints

@@ -17,6 +17,10 @@ export type Role = (typeof roles)[number]
 export const alertKinds = ['money', 'webhooks'] as const
 export type AlertKind = (typeof alertKinds)[number]
 
+/** What a member is mailed about the payments of a store. Unless they choose, owners get one mail a day. */
+export const paymentMails = ['every', 'daily', 'none'] as const
+export type PaymentMails = (typeof paymentMails)[number]
+
 export type Member = {
   readonly id: MemberId
   readonly name: string

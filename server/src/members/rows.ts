@@ -36,6 +36,10 @@ export async function listStoreMembers(db: Reader, storeId: string): Promise<Sto
 export const isKnown =
   "(not s.signed_up or s.proven_at is not null or (s.mode = 'live' and s.admission = 'approved'))"
 
+/** SQL: what the member of a membership `m` is mailed about payments. */
+export const chosenMails =
+  "coalesce(m.payment_mails, case when m.role = 'owner' then 'daily' else 'none' end)"
+
 export async function listMemberships(db: Reader, memberId: MemberId): Promise<Membership[]> {
   const rows = await db.query<Omit<Membership, 'sequence'> & { sequence: string }>(
     `select s.id as "storeId", s.name as "storeName", s.mode, s.time_zone as "timeZone", m.role,

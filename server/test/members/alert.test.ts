@@ -118,14 +118,17 @@ test('an owner who switched a kind off is not mailed about it, and nobody switch
     return (await owner.browser.post('/account/alerts', { ...sent, touch })).statusCode
   }
   const [all, some] = [
-    { storeId: id, money: 'yes', webhooks: 'yes' },
-    { storeId: id, webhooks: 'yes' },
+    { storeId: id, payments: 'daily', money: 'yes', webhooks: 'yes' },
+    { storeId: id, payments: 'daily', webhooks: 'yes' },
   ]
   assert.equal((await owner.browser.post('/account/alerts', some)).statusCode, 403, 'it takes a touch')
   assert.equal(await choose(all, some), 409, 'for exactly that')
   assert.match((await owner.browser.get('/account')).body, /name="money" value="yes" checked/)
   assert.equal(await choose(some, some), 303)
-  assert.equal(await choose({ storeId: other.id }, { storeId: other.id }), 404)
+  assert.equal(
+    await choose({ storeId: other.id, payments: 'daily' }, { storeId: other.id, payments: 'daily' }),
+    404,
+  )
   assert.match((await owner.browser.get('/account')).body, /name="money" value="yes">/)
   await happen(id, 'payment.unmatched')
   await happen(other.id, 'payment.unmatched')

@@ -4,7 +4,7 @@ import type { Transaction } from '../../database/db.ts'
 import { type Alongside, assignWaitingSequences, type NumberingPass } from '../../events/assign-sequence.ts'
 import type { StoreId } from '../../ids.ts'
 import { dropMails } from '../../mails/write.ts'
-import { knownZone, localTime } from '../rollups/zone.ts'
+import { knownZone, localTime } from '../../zone.ts'
 
 /** The events after which a checkout may need a receipt, or one of its receipts may be void. */
 const types: readonly EventType[] = ['checkout.completed', 'payment.finalized', 'payment.reversed']

@@ -1,9 +1,9 @@
 import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
 import type { StoreId } from '../../ids.ts'
+import { knownZone, localTime } from '../../zone.ts'
 import { addFigures, type Figures, noFigures, sharesOf } from './rollup.ts'
 import * as rows from './rows.ts'
-import { knownZone, localTime } from './zone.ts'
 
 /**
  * Sums up what stores took and how their checkouts ended, from their event logs.

@@ -3,6 +3,7 @@ import type { StoreId } from '../../ids.ts'
 import { parseDecimal } from '../../money.ts'
 import { Problem } from '../../problems.ts'
 import { type Quote, quoteCurrency } from '../../rates/quote.ts'
+import { addDays, dayRange, daysBetween, knownZone, localTime, monthBefore, weekdayOf } from '../../zone.ts'
 import { readDeltas } from './count.ts'
 import {
   addFigures,
@@ -14,7 +15,6 @@ import {
   tokenOf,
 } from './rollup.ts'
 import { readDays, readQuarters, readUncounted } from './rows.ts'
-import { addDays, dayRange, daysBetween, knownZone, localTime, monthBefore, weekdayOf } from './zone.ts'
 
 /** A store's takings in a period up to now, and in the period before it up to the same time of day. */
 export const periods = ['today', 'week', 'month'] as const

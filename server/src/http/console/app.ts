@@ -12,7 +12,7 @@ import { html } from '../page/html.ts'
 import { noteProblem, openServer } from '../server.ts'
 import { openShares } from '../shares.ts'
 import { mountCellCheck } from '../wrong-cell.ts'
-import { mountAccount } from './account/routes.ts'
+import { mountAccount, mountStop } from './account/routes.ts'
 import { mountActivity } from './activity/routes.ts'
 import { mountBranding } from './branding/routes.ts'
 import { mountDevelopers } from './developers/routes.ts'
@@ -43,7 +43,7 @@ const attemptsPerMinute = 30
 /**
  * The console. It has its own listener and host, so payment pages never see its cookie. Every change needs a request
  * from our own page, the form's token, and a session unless its route says that it is open; the hooks here see to that
- * for every route.
+ * for every route except those whose path has a token for one thing.
  *
  * A screen is a folder: routes.ts reads and acts, view.ts renders. A handler gets a Screen, which has all that belongs
  * to the request: the store's own context, texts, locale, rights, form fields, and the ways to act, to confirm and to
@@ -101,6 +101,7 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
     const store = storeRoutes(scope, ctx)
     mountSignIn(scope, ctx, identities)
     mountAccount(scope, ctx, identities?.provider ?? null)
+    mountStop(scope, ctx)
     mountInbox(store, ctx)
     mountActivity(store, ctx)
     mountDevelopers(store, ctx)

@@ -19,6 +19,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Needs no session. Every other route of the console does. */
     isOpen?: boolean
+    /** Its path has a token that is for this one thing, so it takes no cookie into account. */
+    isByLink?: boolean
     /** What the member's role in the store of the path must include. Every route with a store has one. */
     right?: Right
   }
@@ -44,8 +46,8 @@ const safe = ['GET', 'HEAD']
  * A form of ours comes from a page of ours. Browsers say so in a header that no script can set. An older browser is judged
  * by its origin. Requests with neither header are rejected.
  */
-export function refuseCrossSite(ctx: Context, { method, headers }: FastifyRequest): void {
-  if (safe.includes(method)) return
+export function refuseCrossSite(ctx: Context, { method, headers, routeOptions }: FastifyRequest): void {
+  if (safe.includes(method) || routeOptions.config?.isByLink) return
   const site = headers['sec-fetch-site']
   const isOurs = site === undefined ? headers.origin === ctx.config.consoleUrl : site === 'same-origin'
   if (!isOurs) throw new Problem('cross_site', 'This can be submitted only from the console itself.')
@@ -54,6 +56,7 @@ export function refuseCrossSite(ctx: Context, { method, headers }: FastifyReques
 /** Refuses a change without the form's token and, unless the route is open, a browser without a session. */
 export async function meetVisitor(ctx: Context, request: FastifyRequest): Promise<void> {
   const { token } = request.visitor
+  if (request.routeOptions.config.isByLink) return
   if (!safe.includes(request.method)) {
     const { formToken } = (request.body ?? {}) as { formToken?: unknown }
     if (token === null || !isFormToken(token, formToken))

@@ -4,16 +4,17 @@ import { sendsMail } from '../../../mails/write.ts'
 import { actions, openConfirmation } from '../../../members/confirm.ts'
 import type { Provider } from '../../../members/identities.ts'
 import { hasIdentity } from '../../../members/identities.ts'
-import { alertKinds } from '../../../members/member.ts'
+import { alertKinds, paymentMails } from '../../../members/member.ts'
 import { addPasskey, openPasskey, removePasskey } from '../../../members/passkeys.ts'
 import { Refusal } from '../../../members/refusal.ts'
+import { mayAct } from '../../../members/rights.ts'
 import { listPasskeys } from '../../../members/rows.ts'
 import { endSession, listSessions } from '../../../members/session.ts'
-import { listMuted, muteAlerts } from '../../../members/silence.ts'
+import { chooseMails, listChosenMails, stopPaymentMails } from '../../../members/silence.ts'
 import { fieldsOf, readName } from '../fields.ts'
-import { pageRoutes } from '../screen.ts'
+import { openPage, pageRoutes } from '../screen.ts'
 import { clearSession, sessionOf } from '../visitor.ts'
-import { renderAccount } from './view.ts'
+import { renderAccount, renderStop } from './view.ts'
 
 /** More than any action has: a webhook endpoint's form has a box for every type of event. */
 const valuesMax = 64
@@ -26,14 +27,14 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
   get('/account', async (page) => {
     const { request } = page
     const { id: sessionId, member } = sessionOf(request)
-    const [muted, passkeys, sessions, isConnected] = await Promise.all([
-      listMuted(ctx.db, member.id),
+    const [chosen, passkeys, sessions, isConnected] = await Promise.all([
+      listChosenMails(ctx.db, member.id),
       listPasskeys(ctx.db, member.id),
       listSessions(ctx, member.id),
       hasIdentity(ctx.db, member.id),
     ])
     const { stores } = request.visitor
-    const mailed = sendsMail(ctx) && member.email !== null ? muted : null
+    const mailed = sendsMail(ctx) && member.email !== null ? chosen : null
     const host = provider?.host ?? null
     return page.send({
       title: page.texts.account.title,
@@ -65,9 +66,11 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
 
   post('/account/alerts', async ({ request, touch, field, go }) => {
     const store = request.visitor.stores.find(({ storeId }) => storeId === field('storeId'))
-    if (store?.role !== 'owner') throw new Refusal('not_found')
-    const wanted = alertKinds.filter((kind) => field(kind) === 'yes')
-    await muteAlerts(ctx, store.storeId, await touch(), wanted, ctx.now())
+    if (!store || !mayAct(store.role, 'payments:read')) throw new Refusal('not_found')
+    const payments = paymentMails.find((each) => each === field('payments'))
+    if (!payments) throw new Refusal('invalid')
+    const alerts = alertKinds.filter((kind) => store.role === 'owner' && field(kind) === 'yes')
+    await chooseMails(ctx, store.storeId, await touch(), { alerts, payments }, ctx.now())
     return go('/account')
   })
 
@@ -76,6 +79,29 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
     await endSession(ctx, session, field('sessionId'))
     if (field('sessionId') === session.id) clearSession(ctx, reply)
     return go('/account')
+  })
+}
+
+/**
+ * Where the links in mails about payments lead. Opening one changes nothing, because mail scanners open links; its button
+ * and the mail programs' own (RFC 8058) send the same POST. The token is all that counts: no cookie, no body.
+ */
+export function mountStop(scope: FastifyInstance, ctx: Context): void {
+  const path = '/stop-mails/:token'
+  void scope.register(async (stop) => {
+    stop.removeAllContentTypeParsers()
+    stop.addContentTypeParser('*', { parseAs: 'string' }, async () => ({}))
+    stop.get(path, { config: { isOpen: true } }, (request, reply) => {
+      const page = openPage(ctx, request, reply)
+      const { title } = page.texts.stopMails
+      return page.send({ title, isAlone: true, main: renderStop(page, false) })
+    })
+    stop.post(path, { config: { isOpen: true, isByLink: true } }, async (request, reply) => {
+      const page = openPage(ctx, request, reply)
+      await stopPaymentMails(ctx.db, page.part('token'))
+      const { title } = page.texts.stopMails
+      return page.send({ title, isAlone: true, main: renderStop(page, true) })
+    })
   })
 }
 

@@ -1,9 +1,17 @@
-import { alertKinds, type Membership, type Passkey, type SessionUse } from '../../../members/member.ts'
+import {
+  alertKinds,
+  type Membership,
+  type Passkey,
+  paymentMails,
+  type SessionUse,
+} from '../../../members/member.ts'
+import { mayAct } from '../../../members/rights.ts'
 import type { ListedSession } from '../../../members/session.ts'
+import type { ChosenMails } from '../../../members/silence.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeBrowser, showMinute } from '../formats.ts'
 import { startOf } from '../frame/screens.ts'
-import { renderCheck, renderField, renderHead, renderHidden } from '../parts.ts'
+import { renderCheck, renderChoice, renderField, renderHead, renderHidden } from '../parts.ts'
 import type { Page } from '../screen.ts'
 
 export type Access = {
@@ -12,8 +20,8 @@ export type Access = {
   readonly sessions: readonly ListedSession[]
   /** The session that asks. */
   readonly sessionId: string
-  /** The kinds of mail that the member turned off, by store that they own; null if nothing is mailed to them. */
-  readonly mailed: ReadonlyMap<string, readonly string[]> | null
+  /** What the member is mailed, by store; null if nothing is mailed to them. */
+  readonly mailed: ReadonlyMap<string, ChosenMails> | null
   /** Of the identity provider; null without one. */
   readonly host: string | null
   readonly isConnected: boolean
@@ -37,7 +45,7 @@ ${renderField(texts.passkeyName, 'name', name)}
 ${host !== null && renderProvider(page, host, account.isConnected)}
 <h2>${texts.sessions}</h2>
 <ul class="things">${sessions.map((each) => renderSession(page, each, each.id === sessionId))}</ul></section>
-${mailed && stores.map((each) => renderAlerts(page, each, mailed.get(each.storeId)))}`
+${mailed && stores.map((each) => renderMails(page, each, mailed.get(each.storeId)))}`
 }
 
 function renderPasskey(page: Page, passkey: Passkey, isRemovable: boolean): Html {
@@ -63,15 +71,29 @@ function renderProvider({ formFields, texts }: Page, host: string, isConnected: 
 <ul class="things"><li><p>${host}<small>${isConnected ? connected : notConnected}</small></p>${form}</li></ul>`
 }
 
-/** The mails that an owner can turn off. Security news cannot be turned off. */
-function renderAlerts(page: Page, store: Membership, muted: readonly string[] | undefined): Html | null {
-  if (!muted) return null
+/** What a member is mailed about payments, and the alerts that an owner can turn off. Security news cannot be turned off. */
+function renderMails(page: Page, store: Membership, chosen: ChosenMails | undefined): Html | null {
+  if (!chosen || !mayAct(store.role, 'payments:read')) return null
   const texts = page.texts.account
-  const boxes = alertKinds.map((kind) => renderCheck(kind, texts.alerts[kind], !muted.includes(kind)))
+  const payments = paymentMails.map((each) =>
+    renderChoice('payments', each, each === chosen.payments, texts.paymentMails[each]),
+  )
+  const boxes = alertKinds.map((kind) => renderCheck(kind, texts.alerts[kind], !chosen.muted.includes(kind)))
+  const alerts = html`<fieldset><legend>${texts.alsoMailed}</legend><div class="stack">${boxes}</div></fieldset>`
   return html`<section class="pane"><h2>${fill(texts.mails, { store: store.storeName })}</h2>
 <form class="fields" method="post" action="/account/alerts" data-confirm="alerts.choose">${page.formFields}
-${renderHidden('storeId', store.storeId)}${boxes}
+${renderHidden('storeId', store.storeId)}
+<fieldset><legend>${texts.mailedPayments}</legend>${payments}</fieldset>
+${store.role === 'owner' && alerts}
 <div><button class="quiet">${texts.saveMails}</button></div></form></section>`
+}
+
+/** What a link in a mail leads to, before and after its button is pressed. */
+export function renderStop({ texts, formFields }: Page, isStopped: boolean): Html {
+  const { title, about, button, stopped, account } = texts.stopMails
+  const after = fill(stopped, { account: html`<a href="/account">${account}</a>` })
+  const before = html`<p>${about}</p><form method="post">${formFields}<button>${button}</button></form>`
+  return html`<h1>${title}</h1>${isStopped ? html`<p role="status">${after}</p>` : before}`
 }
 
 function renderSession(page: Page, session: ListedSession, isThis: boolean): Html {

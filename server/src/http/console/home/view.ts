@@ -9,11 +9,11 @@ import {
   type Sum,
   type Takings,
 } from '../../../checkouts/rollups/takings.ts'
-import { addDays, knownZone, localTime } from '../../../checkouts/rollups/zone.ts'
 import type { Troubled } from '../../../events/webhooks/endpoints.ts'
 import { unitsToText } from '../../../money.ts'
 import type { StorePayment } from '../../../payments/credits/store-payments.ts'
 import type { Store, Wallet } from '../../../stores/store.ts'
+import { addDays, knownZone, localTime } from '../../../zone.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import {
   type Locale,

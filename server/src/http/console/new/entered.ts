@@ -1,6 +1,6 @@
 import type { CreateLink, InvoiceLine } from '@farthing/sdk'
-import { addDays } from '../../../checkouts/rollups/zone.ts'
 import { invalid, type Mistake, type Problem } from '../../../problems.ts'
+import { addDays } from '../../../zone.ts'
 import { currencyDecimals, isAmbiguous, withPoint } from '../fields.ts'
 import { startOfDay } from '../payments/query.ts'
 import { hasText, type Texts } from '../texts/choose.ts'

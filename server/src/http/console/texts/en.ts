@@ -69,11 +69,32 @@ export const en = {
     usedFrom: 'Also used with {browser} from {address}, {time}',
     end: 'End',
     mails: 'Mails about {store}',
+    mailedPayments: 'When somebody pays',
+    paymentMails: {
+      every: {
+        title: 'A mail for each payment',
+        text: 'If there are more than 20 within an hour, one mail says how many.',
+      },
+      daily: {
+        title: 'One mail a day',
+        text: 'In the morning: what was paid the day before, and what waits for you. No mail if there was nothing.',
+      },
+      none: { title: 'No mails', text: 'You see payments here in the console.' },
+    },
+    alsoMailed: 'Also mail me',
     alerts: {
       money: 'When money arrives that completes no checkout',
       webhooks: 'When webhooks do not arrive',
     },
     saveMails: 'Save',
+  },
+
+  stopMails: {
+    title: 'Mails about payments',
+    about: 'You get mails about the payments of a store. Do you want no more of them?',
+    button: 'Stop these mails',
+    stopped: 'You get no more mails about the payments of this store. You can change that in {account}.',
+    account: 'your account',
   },
 
   team: {

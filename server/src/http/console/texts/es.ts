@@ -62,11 +62,32 @@ export const es: typeof en = {
     usedFrom: 'Usada también con {browser} desde {address}, el {time}',
     end: 'Cerrar',
     mails: 'Correos sobre {store}',
+    mailedPayments: 'Cuando alguien paga',
+    paymentMails: {
+      every: {
+        title: 'Un correo por cada pago',
+        text: 'Si hay más de 20 en una hora, un solo correo dice cuántos son.',
+      },
+      daily: {
+        title: 'Un correo al día',
+        text: 'Por la mañana: lo que se pagó el día anterior y lo que le espera. Si no hubo nada, no hay correo.',
+      },
+      none: { title: 'Ningún correo', text: 'Los pagos se ven aquí, en la consola.' },
+    },
+    alsoMailed: 'Avisarme también por correo',
     alerts: {
       money: 'Cuando llega dinero que no completa ningún cobro',
       webhooks: 'Cuando los webhooks no llegan',
     },
     saveMails: 'Guardar',
+  },
+
+  stopMails: {
+    title: 'Correos sobre pagos',
+    about: 'Usted recibe correos sobre los pagos de una tienda. ¿No quiere recibir más?',
+    button: 'No recibir más',
+    stopped: 'Ya no recibirá correos sobre los pagos de esta tienda. Puede cambiarlo en {account}.',
+    account: 'su cuenta',
   },
 
   team: {

@@ -30,7 +30,10 @@ const weekMs = 604_800_000
 export async function openFurnished() {
   const console = await openConsole({
     listens: true,
-    settings: { FIXED_RATES: 'EUR=0.86', ECB_RATES_URL: '', EXCHANGE_RATES_URL: '', SIGN_UP: 'approval' },
+    settings: {
+      ...{ FIXED_RATES: 'EUR=0.86', ECB_RATES_URL: '', EXCHANGE_RATES_URL: '', SIGN_UP: 'approval' },
+      ...{ SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'farthing@pay.example' },
+    },
   })
   const { farthing } = console
   const { ctx } = farthing
@@ -56,6 +59,7 @@ export async function openFurnished() {
     await enrolWith(console, await inviteBy(owner, id, { name, role }))
   await inviteBy(owner, id, { name: 'Devi Rao', role: 'developer' })
   await putAwayNews(owner, id)
+  await ctx.db.query("update members set email = 'olga@shop.example' where name = 'Olga'")
   const limit = { ...byOperator, limit: null }
   await createKey(ctx, id, limit, { label: 'Till', scopes: ['checkouts:write'] }, ctx.now())
 
@@ -162,6 +166,7 @@ export async function openFurnished() {
       ),
       eventId: events.at(-1)?.id ?? '',
       linkId: link.id,
+      token: await one(`select stop_token as id from memberships where store_id = '${id}' limit 1`),
       walletId: await one(`select id from wallets where store_id = '${id}' limit 1`),
       changeId: await one(
         `select id from wallet_changes where store_id = '${id}' and made is not null limit 1`,

@@ -85,6 +85,24 @@ export function dayRange(day: string, zone: string): { readonly from: Date; read
   return { from: new Date(midnightMs - slackMs), before: new Date(midnightMs + dayMs + slackMs) }
 }
 
+/** All offsets of time zones in use are whole quarter hours, and so are all changes of clocks. */
+const quarterMs = 900_000
+
+/** When the day of this moment began. A day whose clocks skip midnight begins with its first minute. */
+export function startOfDay(time: Date, zone: string): Date {
+  const { day } = localTime(time, zone)
+  let at = Math.floor(time.getTime() / quarterMs) * quarterMs
+  while (localTime(new Date(at - 1), zone).day === day) at -= quarterMs
+  return new Date(at)
+}
+
+/** The next quarter of an hour after this moment that is the first one of this hour of the day. */
+export function nextHour(time: Date, zone: string, hour: number): Date {
+  let at = (Math.floor(time.getTime() / quarterMs) + 1) * quarterMs
+  while (Math.floor(localTime(new Date(at), zone).minutes / 15) !== hour * 4) at += quarterMs
+  return new Date(at)
+}
+
 /** Noon, because every day has a noon in every time zone. */
 function toTime(day: string): Date {
   return new Date(`${day}T12:00:00Z`)

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { addDays, dayRange, knownZone, localTime, monthBefore, weekdayOf } from './zone.ts'
+import {
+  addDays,
+  dayRange,
+  knownZone,
+  localTime,
+  monthBefore,
+  nextHour,
+  startOfDay,
+  weekdayOf,
+} from './zone.ts'
 
 /** Offsets of whole hours, of 30 and 45 minutes, both ends of the world, and clocks that change at midnight. */
 const zones = [
@@ -43,4 +52,20 @@ test('weeks begin on Monday, months have their own lengths, and an unknown zone 
   assert.equal(monthBefore('2026-01-15'), '2025-12-15')
   assert.equal(monthBefore('2026-03-30'), null)
   assert.equal(knownZone('Mars/Olympus'), 'UTC')
+})
+
+test('a day begins at its first minute, and an hour of the day comes once a day, in every zone', () => {
+  const moment = fc.date({ min: new Date('2024-01-01'), max: new Date('2030-01-01'), noInvalidDate: true })
+  fc.assert(
+    fc.property(moment, fc.constantFrom(...zones), (time, zone) => {
+      const start = startOfDay(time, zone)
+      assert(start <= time)
+      assert.equal(localTime(start, zone).day, localTime(time, zone).day)
+      assert.notEqual(localTime(new Date(start.getTime() - 1), zone).day, localTime(time, zone).day)
+      const eight = nextHour(time, zone, 8)
+      assert.equal(localTime(eight, zone).minutes, 480)
+      const aheadMs = eight.getTime() - time.getTime()
+      assert(aheadMs > 0 && aheadMs <= 25 * 3_600_000, `${aheadMs}`)
+    }),
+  )
 })
