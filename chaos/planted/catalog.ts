@@ -33,6 +33,12 @@ export const catalog: readonly Planted[] = [
     test: 'of two payments for one checkout in one batch, exactly one is claimed',
   },
   {
+    name: 'receipt-series-kept',
+    about: 'After the same backup was restored twice, numbers of receipts are given again.',
+    file: `${tests}/checkouts/buyer-receipts/issue.test.ts`,
+    test: 'after a restore the numbers go on in a series of their own, also if the same backup is restored twice',
+  },
+  {
     name: 'broadcast-before-commit',
     about: 'Signed bytes are sent before they are committed.',
     chaos: ['--plan', 'freeze', '--seconds', '10', '--buyers', '10', '--seed', '7'],
