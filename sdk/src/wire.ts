@@ -301,6 +301,8 @@ export type EventType =
   | 'member.role_changed'
   | 'member.operator_added'
   | 'member.operator_removed'
+  | 'member.codes_made'
+  | 'member.code_used'
   | 'member.passkey_added'
   | 'member.passkey_removed'
   | 'member.identity_added'

@@ -130,8 +130,8 @@ grant update (secrets, disabled_at, disabled_reason, failing_since, held_until, 
 
 -- console: members and how they sign in, and which wallet is current. Of the stores it sees one at a time
 -- (src/database/rights.ts).
-grant select, insert, update, delete on members, memberships, passkeys, sessions, challenges, invitations, identities
-  to farthing_console;
+grant select, insert, update, delete on members, memberships, passkeys, sessions, challenges, invitations, identities,
+  recovery_codes to farthing_console;
 grant select on stores, checkouts, credits, authorizations, payment_hints, payment_notes, pasted_transactions, reserved_amounts, decisions,
   events, event_log, event_counters, deliveries, delivery_attempts, transactions, transaction_calls, blocks, followers,
   rates, token_accounts, rollup_cursors, rollup_quarters, rollup_days, payment_notes to farthing_console;

@@ -449,7 +449,7 @@ CREATE TABLE public.challenges (
     expires_at timestamp with time zone NOT NULL,
     CONSTRAINT challenges_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
     CONSTRAINT challenges_hash_check CHECK ((octet_length(hash) = 32)),
-    CONSTRAINT challenges_purpose_check CHECK ((purpose = ANY (ARRAY['sign_in'::text, 'sign_up'::text, 'enrol'::text, 'add_passkey'::text, 'confirm'::text, 'oidc'::text]))),
+    CONSTRAINT challenges_purpose_check CHECK ((purpose = ANY (ARRAY['sign_in'::text, 'sign_up'::text, 'enrol'::text, 'add_passkey'::text, 'confirm'::text, 'oidc'::text, 'recover'::text]))),
     CONSTRAINT challenges_subject_hash_check CHECK ((octet_length(subject_hash) = 32))
 );
 
@@ -824,6 +824,7 @@ CREATE TABLE public.passkeys (
     name text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     last_used_at timestamp with time zone,
+    waits_until timestamp with time zone,
     CONSTRAINT passkeys_counter_check CHECK ((counter >= 0))
 );
 
@@ -871,6 +872,14 @@ CREATE TABLE public.rates (
     as_of timestamp with time zone NOT NULL,
     CONSTRAINT rates_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
     CONSTRAINT rates_per_base_check CHECK ((per_base > (0)::numeric))
+);
+
+CREATE TABLE public.recovery_codes (
+    hash bytea NOT NULL,
+    member_id text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT recovery_codes_hash_check CHECK ((octet_length(hash) = 32))
 );
 
 CREATE TABLE public.refund_totals (
@@ -1343,6 +1352,9 @@ ALTER TABLE ONLY public.payment_notes
 ALTER TABLE ONLY public.rates
     ADD CONSTRAINT rates_pkey PRIMARY KEY (source, currency);
 
+ALTER TABLE ONLY public.recovery_codes
+    ADD CONSTRAINT recovery_codes_pkey PRIMARY KEY (hash);
+
 ALTER TABLE ONLY public.refund_totals
     ADD CONSTRAINT refund_totals_pkey PRIMARY KEY (network, asset, identity);
 
@@ -1550,11 +1562,15 @@ CREATE UNIQUE INDEX memberships_by_stop_token ON public.memberships USING btree 
 
 CREATE INDEX passkeys_by_member ON public.passkeys USING btree (member_id, id);
 
+CREATE INDEX passkeys_waiting ON public.passkeys USING btree (waits_until) WHERE (waits_until IS NOT NULL);
+
 CREATE INDEX pasted_transactions_to_look_up ON public.pasted_transactions USING btree (network, pasted_at) WHERE (outcome = 'looking'::text);
 
 CREATE INDEX payment_hints_by_checkout ON public.payment_hints USING btree (checkout_id);
 
 CREATE INDEX payment_mail_cursors_by_member ON public.payment_mail_cursors USING btree (member_id);
+
+CREATE INDEX recovery_codes_by_member ON public.recovery_codes USING btree (member_id);
 
 CREATE INDEX refund_totals_by_payment ON public.refund_totals USING btree (payment_id);
 
@@ -1713,6 +1729,9 @@ ALTER TABLE ONLY public.payment_mail_cursors
 
 ALTER TABLE ONLY public.payment_notes
     ADD CONSTRAINT payment_notes_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.recovery_codes
+    ADD CONSTRAINT recovery_codes_member_id_fkey FOREIGN KEY (member_id) REFERENCES public.members(id);
 
 ALTER TABLE ONLY public.refund_totals
     ADD CONSTRAINT refund_totals_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);

@@ -49,6 +49,7 @@ export const owners: Readonly<Record<string, string>> = {
   payment_mail_cursors: 'members',
   payment_notes: 'payments',
   rates: 'rates',
+  recovery_codes: 'members',
   refund_totals: 'refunds',
   refunds: 'refunds',
   reserved_amounts: 'payments',

@@ -2,18 +2,21 @@
  * The console's script: passkeys, wallets, copying, and screens that update themselves. Everything else works without
  * it. It writes text only, never markup.
  */
+
+import { giveBack, keepForm, leaveToSignIn } from './left.ts'
 import { watchLive } from './live.ts'
 import { shrinkLogo } from './logo.ts'
-import { post, Refused } from './post.ts'
+import { post, Refused, SignedOut } from './post.ts'
 import { askWallet, offerWallets } from './wallets.ts'
 
 /** Sentences in the page's language. */
-const { unsupported = '', unused = '', known = '', failed = '' } = document.body.dataset
+const { unsupported = '', unused = '', known = '', failed = '', back = '' } = document.body.dataset
 
 const handlers: Readonly<Record<string, (form: HTMLFormElement) => Promise<void>>> = {
   'sign-in': signIn,
   'sign-up': signUp,
   enrol,
+  recover,
   join,
   connect,
   'add-passkey': addPasskey,
@@ -21,6 +24,7 @@ const handlers: Readonly<Record<string, (form: HTMLFormElement) => Promise<void>
 
 document.addEventListener('submit', (event) => {
   const form = event.target as HTMLFormElement
+  keepForm(form)
   const handle = handlers[form.dataset.passkey ?? ''] ?? (form.dataset.confirm ? confirmAndSubmit : undefined)
   if (!handle) return
   event.preventDefault()
@@ -68,6 +72,19 @@ function offer(): void {
 
 watchLive(offer)
 offer()
+restore()
+
+/** What a member had typed before they were signed out. */
+function restore(): void {
+  const form = giveBack()
+  if (!form) return
+  const note = document.createElement('p')
+  note.className = 'note'
+  note.setAttribute('role', 'status')
+  note.textContent = back
+  form.prepend(note)
+  form.querySelector<HTMLElement>('input:not([type="hidden"]), select, textarea')?.focus()
+}
 
 /** The token of an invitation. The address bar and the history forget it at once. */
 const invitation = location.hash.slice(1)
@@ -88,6 +105,7 @@ async function attempt<Place extends HTMLElement>(form: Place, handle: (form: Pl
     if ((await handle(form)) === 'stays') for (const button of buttons) button.disabled = false
   } catch (error) {
     for (const button of buttons) button.disabled = false
+    if (error instanceof SignedOut) return leaveToSignIn()
     if (!alert) throw error
     alert.textContent = describe(error)
     alert.hidden = false
@@ -103,7 +121,8 @@ function describe(error: unknown): string {
 
 async function signIn(): Promise<void> {
   const { options } = await post('/sign-in/options', {})
-  const { to } = await post('/sign-in', { answer: await touch(options) })
+  const left = new URLSearchParams(location.search).get('to')
+  const { to } = await post('/sign-in', { answer: await touch(options), to: left })
   location.assign(to)
 }
 
@@ -132,6 +151,13 @@ async function enrol(): Promise<void> {
   // The challenge in the options that came with the page may have expired.
   const { options } = await post('/enrol/options', { invitation })
   const { to } = await post('/enrol', { invitation, answer: await create(options) })
+  location.assign(to)
+}
+
+async function recover(form: HTMLFormElement): Promise<void> {
+  const code = new FormData(form).get('code')
+  const { options } = await post('/recover/options', { code })
+  const { to } = await post('/recover', { code, answer: await create(options) })
   location.assign(to)
 }
 

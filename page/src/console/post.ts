@@ -1,6 +1,9 @@
 /** The server's reason, as a sentence for the member. */
 export class Refused extends Error {}
 
+/** The session has ended. */
+export class SignedOut extends Refused {}
+
 const formToken = document.querySelector<HTMLMetaElement>('meta[name="form-token"]')?.content ?? ''
 
 // biome-ignore lint/suspicious/noExplicitAny: the answers are the server's own.
@@ -11,6 +14,6 @@ export async function post(path: string, body: object): Promise<any> {
     body: JSON.stringify({ ...body, formToken }),
   })
   const answer = await response.json()
-  if (!response.ok) throw new Refused(answer.error)
+  if (!response.ok) throw answer.isSignedOut ? new SignedOut(answer.error) : new Refused(answer.error)
   return answer
 }

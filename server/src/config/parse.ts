@@ -201,6 +201,15 @@ export function mailServer(text: string) {
     : { mistake: 'must be smtp:// or smtps:// with a host, and no path' }
 }
 
+/** Where people can write to: an e-mail address or a page. */
+export function mailOrPage(text: string) {
+  const mail = mailAddress(text)
+  if (!('mistake' in mail)) return mail
+  return 'mistake' in url('https:', 'http:')(text)
+    ? { mistake: 'must be an e-mail address, or a URL that begins with https:// or http://' }
+    : { value: text }
+}
+
 export function mailAddress(text: string) {
   return /^[^\s@<>(),:;"\\]{1,64}@[A-Za-z0-9.-]{1,190}$/.test(text)
     ? { value: text }

@@ -7,6 +7,7 @@ import {
   knownNetworks,
   list,
   mailAddress,
+  mailOrPage,
   mailServer,
   type Node,
   nativeAmount,
@@ -40,6 +41,8 @@ export type Config = SigningLimits & {
   /** Empty: the console connects as serve does. */
   readonly consoleDatabaseUrl: string
   readonly oidcFile: string
+  /** Empty: the sign-in screen names no contact. */
+  readonly operatorContact: string
   /** Whether strangers may open stores: not at all, when an operator approves them, or when they prove a wallet. */
   readonly signUp: 'closed' | 'approval' | 'open'
   readonly signUpsPerBlock: number
@@ -165,6 +168,13 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
       'A JSON file with issuer, clientId and clientSecret of an OpenID provider that members may also sign in through. Only serve reads it. Empty: passkeys only.',
     fallback: '',
     parse: anyText,
+  },
+  operatorContact: {
+    name: 'OPERATOR_CONTACT',
+    about:
+      'Who helps an owner who has lost every passkey and has no other owner and no recovery code: an e-mail address, or the URL of a page. The sign-in screen names it. Empty: it says to ask the operator.',
+    fallback: '',
+    parse: optional(mailOrPage),
   },
   signUp: {
     name: 'SIGN_UP',

@@ -46,16 +46,12 @@ export async function announce(
 export async function announceEverywhere(
   ctx: Context,
   tx: Transaction,
-  session: Session,
+  { id, name }: Pick<Member, 'id' | 'name'>,
   type: MemberEvent,
   now: Date,
 ): Promise<void> {
-  for (const { storeId, role } of await listMemberships(tx, session.member.id))
-    await announce(ctx, tx, {
-      ...{ storeId, type, now },
-      actor: actorOfSession(session),
-      member: { ...session.member, role },
-    })
+  for (const { storeId, role } of await listMemberships(tx, id))
+    await announce(ctx, tx, { storeId, actor: actorOf({ id, name }), type, member: { id, name, role }, now })
 }
 
 /**
@@ -79,7 +75,10 @@ export async function announcePlace(
   ])
   if (!member) return
   const sentence = describe[type]({ name: member.name, role: 'viewer' }, member.name)
-  for (const [place, { storeId, role }] of (await listMemberships(tx, member.id)).entries()) {
+  const stores = await listMemberships(tx, member.id)
+  // An operator who belongs to no store has neither a store's log nor a store's mails.
+  if (stores.length === 0) ctx.log.warn({ memberId: member.id, type }, 'a member is somewhere new')
+  for (const [place, { storeId, role }] of stores.entries()) {
     await nameStore(tx, storeId)
     const data = { member: memberToWire({ ...member, role }) }
     await appendEvent(tx, newEvent(ctx, storeId, actorOf(member), { type, data }, now))
@@ -194,6 +193,9 @@ const describe: Readonly<
   'member.role_changed': ({ name, role }, who) => `${who} gave ${name} the role ${role}`,
   'member.operator_added': ({ name }, who) => `${who} made ${name} an operator of the deployment`,
   'member.operator_removed': ({ name }, who) => `${who} removed ${name} as an operator of the deployment`,
+  'member.codes_made': ({ name }) => `${name} made recovery codes, and the ones from before stopped working`,
+  'member.code_used': ({ name }) =>
+    `${name} used a recovery code to make a new passkey. It signs in at once and confirms changes in 24 hours. Until then ${name} can refuse it in the console, and an owner can replace it or remove ${name} under Team. Ask ${name} whether it was them`,
   'member.passkey_added': ({ name }) => `${name} added a passkey`,
   'member.passkey_removed': ({ name }) => `${name} removed a passkey`,
   'member.identity_added': ({ name }) => `${name} connected an account to sign in with`,

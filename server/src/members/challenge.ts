@@ -12,7 +12,7 @@ export const challengeSeconds = 300
 /** Expired challenges that opening one deletes, so that the table does not grow with attempts. */
 const clearedAtOnce = 20
 
-type Purpose = 'sign_in' | 'sign_up' | 'enrol' | 'add_passkey' | 'confirm' | 'oidc'
+type Purpose = 'sign_in' | 'sign_up' | 'enrol' | 'add_passkey' | 'confirm' | 'oidc' | 'recover'
 
 /** The subject of a challenge, as text. The order of the values does not matter. */
 export type Subject = Readonly<Record<string, string>>

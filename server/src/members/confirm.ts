@@ -24,6 +24,7 @@ export type Action = (typeof actions)[number]
 export const actions = [
   'passkey.add',
   'passkey.remove',
+  'codes.make',
   'member.invite',
   'member.recover',
   'member.remove',
@@ -68,8 +69,10 @@ export async function openConfirmation(
 ): Promise<RequestOptions> {
   const passkeys = await listPasskeys(ctx.db, session.member.id)
   if (passkeys.length === 0) throw new Refusal('no_passkey')
+  const able = passkeys.filter(({ isWaiting }) => !isWaiting)
+  if (able.length === 0) throw new Refusal('passkey_waits')
   const challenge = await openChallenge(ctx, 'confirm', session.tokenHash, toSubject(action, values))
-  return requestOptions(ctx, challenge, passkeys)
+  return requestOptions(ctx, challenge, able)
 }
 
 /** Accepts any passkey of the session's member, and no other. */
@@ -90,6 +93,8 @@ export async function useTouch(
   now: Date,
 ): Promise<void> {
   if (!(await holdSession(tx, session.id))) throw new Refusal('signed_out')
+  // As it was when the touch was read: a passkey that does not wait never begins to.
+  if (assertion.passkey.isWaiting) throw new Refusal('passkey_waits')
   await takeChallenge(tx, assertion.challenge, 'confirm', session.tokenHash, toSubject(action, values))
   await notePasskeyUse(ctx, tx, assertion, now)
 }

@@ -9,6 +9,7 @@ import { Refusal } from './refusal.ts'
 import {
   deleteIdentities,
   deleteOtherPasskeys,
+  deleteRecoveryCodes,
   invitationColumns,
   listMemberships,
   lockMember,
@@ -56,11 +57,12 @@ export async function enrol(
     if (!used) throw new Refusal('invitation')
     const member = { id: used.memberId, name: used.name, role: used.role }
     if (used.isRecovery) {
-      // A thief who has the lost passkey, or a session or an invitation made with it, has nothing left. The lock comes
+      // A thief who has the lost passkey, or a session or an invitation or codes made with it, has nothing left. The lock comes
       // first, so that no passkey is added meanwhile.
       await lockMember(tx, member.id)
       await deleteOtherPasskeys(tx, member.id, passkey.id)
       await deleteIdentities(tx, member.id)
+      await deleteRecoveryCodes(tx, member.id)
       await deleteSessions(tx, member.id)
       await withdrawFor(tx, member.id)
       await withdrawBy(tx, member.id, null)

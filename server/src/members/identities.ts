@@ -76,7 +76,7 @@ export function openIdentities(ctx: Context): Identities | null {
           await lockMember(tx, intent.member.id)
           if (!(await insertIdentity(tx, issuer, subject, intent.member.id, now)))
             throw new Refusal('identity_taken')
-          await announceEverywhere(ctx, tx, intent, 'member.identity_added', now)
+          await announceEverywhere(ctx, tx, intent.member, 'member.identity_added', now)
           return null
         }
         // The lock makes a sign-in wait for a recovery or a removal, which deletes the row.
@@ -156,7 +156,7 @@ export async function removeIdentity(ctx: Context, touch: Touch, now: Date): Pro
     // In this order, a sign-in with the account either waits for us and fails, or is seen and ended.
     await deleteIdentities(tx, session.member.id)
     await deleteSessionsOf(tx, session.member.id, null, session.id)
-    await announceEverywhere(ctx, tx, session, 'member.identity_removed', now)
+    await announceEverywhere(ctx, tx, session.member, 'member.identity_removed', now)
   })
 }
 

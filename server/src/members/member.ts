@@ -7,8 +7,8 @@ import type { InvitationId, MemberId, PasskeyId, SessionId, StoreId } from '../i
  * signs in with that passkey (sign-in.ts), which opens a session (session.ts). The most important actions (on passkeys
  * and members, and in other rooms on keys, wallets and refunds) each need a touch of the passkey (confirm.ts).
  *
- * A member who has lost every passkey gets a new invitation from an owner. Using it ends all their sessions and
- * passkeys.
+ * A member who has lost every passkey gets a new invitation from an owner, which ends all their sessions and passkeys,
+ * or makes a new passkey with a printed code (recovery-codes.ts).
  */
 export const roles = ['owner', 'manager', 'developer', 'viewer'] as const
 export type Role = (typeof roles)[number]
@@ -75,10 +75,13 @@ export type Passkey = {
   readonly name: string
   readonly createdAt: Date
   readonly lastUsedAt: Date | null
+  /** Until when it confirms nothing, for one that was made with a recovery code. */
+  readonly waitsUntil: Date | null
+  readonly isWaiting: boolean
 }
 
 /** A passkey that an authenticator has just made. */
-export type NewPasskey = Omit<Passkey, 'memberId' | 'createdAt' | 'lastUsedAt'>
+export type NewPasskey = Omit<Passkey, 'memberId' | 'createdAt' | 'lastUsedAt' | 'waitsUntil' | 'isWaiting'>
 
 /** A signed-in browser of a member. */
 export type Session = {

@@ -33,7 +33,7 @@ export async function addPasskey(
     await takeChallenge(tx, challenge, 'add_passkey', session.tokenHash, {})
     if ((await listPasskeys(tx, session.member.id)).length >= passkeysMax) throw new Refusal('passkeys_max')
     if (!(await insertPasskey(tx, session.member.id, passkey, now))) throw new Refusal('passkey')
-    await announceEverywhere(ctx, tx, session, 'member.passkey_added', now)
+    await announceEverywhere(ctx, tx, session.member, 'member.passkey_added', now)
   })
 }
 
@@ -49,6 +49,6 @@ export async function removePasskey(ctx: Context, touch: Touch, passkeyId: strin
     // In this order, a sign-in with the passkey either waits for us and fails, or is seen and ended.
     await tx.query('delete from passkeys where id = $1 and member_id = $2', [passkeyId, session.member.id])
     await deleteSessionsOf(tx, session.member.id, passkeyId, session.id)
-    await announceEverywhere(ctx, tx, session, 'member.passkey_removed', now)
+    await announceEverywhere(ctx, tx, session.member, 'member.passkey_removed', now)
   })
 }

@@ -2,6 +2,10 @@
 export const refusals = {
   signed_out: 'You are signed out. Sign in to continue.',
   invitation: 'This link does not work: it was used, has expired or was replaced. Ask for a new one.',
+  code: 'This code does not work: it was used or replaced, or there is a typing mistake in it.',
+  codes_max: 'Three of your codes were used within a day. Try again tomorrow, or ask another owner.',
+  passkey_waits:
+    'This passkey was made with a recovery code less than 24 hours ago, so it cannot confirm changes yet. Your account’s page says from when it can.',
   passkey: 'This passkey was not accepted. Try again, or use another one.',
   identity:
     'No member is connected to that account. Sign in with your passkey, and connect it on your account’s page.',
@@ -10,7 +14,7 @@ export const refusals = {
   challenge: 'That took too long, or was already answered. Try again.',
   confirmation: 'Confirm this with your passkey.',
   no_passkey:
-    'This needs a passkey, and you have none yet. Open a link that makes one: an owner can give you one, and dev prints one in its terminal.',
+    'This needs a passkey, and you have none yet. Make one with a link from an owner (dev prints one in its terminal) or with a recovery code.',
   last_passkey: 'This is your only passkey. Add another one before you remove it.',
   passkeys_max: 'You have the most passkeys that a member may have. Remove one first.',
   last_owner: 'The store would have no owner. Make another member an owner first.',

@@ -57,6 +57,7 @@ export function refuseLastOwner(members: readonly StoreMember[], member: StoreMe
 export async function signOutForGood(tx: Transaction, memberId: MemberId): Promise<void> {
   await rows.deleteOtherPasskeys(tx, memberId, null)
   await rows.deleteIdentities(tx, memberId)
+  await rows.deleteRecoveryCodes(tx, memberId)
   await deleteSessions(tx, memberId)
 }
 

@@ -113,6 +113,10 @@ export async function withdrawBy(
   )
 }
 
+export async function deleteRecoveryCodes(tx: Transaction, memberId: MemberId): Promise<void> {
+  await tx.query('delete from recovery_codes where member_id = $1', [memberId])
+}
+
 export async function deleteIdentities(tx: Transaction, memberId: MemberId): Promise<void> {
   await tx.query('delete from identities where member_id = $1', [memberId])
 }
@@ -130,6 +134,7 @@ export async function findPasskey(db: Reader, credentialId: string): Promise<Pas
        coalesce(p.public_key, decode(repeat('00', 77), 'hex')) as "publicKey", coalesce(p.counter, 0) as counter,
        coalesce(p.transports, '{internal}') as transports, coalesce(p.name, '') as name,
        coalesce(p.created_at, clock()) as "createdAt", coalesce(p.last_used_at, clock()) as "lastUsedAt",
+       p.waits_until as "waitsUntil", coalesce(p.waits_until > clock(), false) as "isWaiting",
        p.id is not null as "isKnown"
      from (select 1) always left join passkeys p on p.credential_id = $1`,
     [credentialId],
@@ -143,7 +148,8 @@ export async function findPasskey(db: Reader, credentialId: string): Promise<Pas
 export async function listPasskeys(db: Reader, memberId: MemberId): Promise<Passkey[]> {
   const rows = await db.query<RawPasskey>(
     `select id, credential_id as "credentialId", member_id as "memberId", public_key as "publicKey", counter, transports,
-       name, created_at as "createdAt", last_used_at as "lastUsedAt" from passkeys where member_id = $1 order by id`,
+       name, created_at as "createdAt", last_used_at as "lastUsedAt", waits_until as "waitsUntil",
+       coalesce(waits_until > clock(), false) as "isWaiting" from passkeys where member_id = $1 order by id`,
     [memberId],
   )
   return rows.map(toPasskey)

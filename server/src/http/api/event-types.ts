@@ -48,6 +48,8 @@ export const eventTypes = [
   'member.role_changed',
   'member.operator_added',
   'member.operator_removed',
+  'member.codes_made',
+  'member.code_used',
   'member.passkey_added',
   'member.passkey_removed',
   'member.identity_added',

@@ -27,6 +27,7 @@ import { type Deployment, mountOperator } from './operator/routes.ts'
 import { mountPayment } from './payment/routes.ts'
 import { mountPayments } from './payments/routes.ts'
 import { mountRefunds } from './refunds/routes.ts'
+import { signInPath } from './returning.ts'
 import { storeRoutes } from './screen.ts'
 import { mountSignIn } from './sign-in/routes.ts'
 import { mountStart } from './start/routes.ts'
@@ -146,6 +147,9 @@ function takeBodies(app: FastifyInstance): void {
 const statuses: Readonly<Record<Reason, number>> = {
   signed_out: 401,
   invitation: 410,
+  code: 410,
+  codes_max: 429,
+  passkey_waits: 409,
   passkey: 401,
   identity: 403,
   identity_taken: 409,
@@ -183,17 +187,21 @@ async function sendError(
 ): Promise<FastifyReply> {
   const isScript = /^application\/json\b/.test(request.headers['content-type'] ?? '')
   if (error instanceof Refusal && error.reason === 'signed_out' && request.method === 'GET')
-    return reply.code(303).header('location', '/sign-in').send()
+    return reply.code(303).header('location', signInPath(ctx, request)).send()
   const { texts } = languageOf(request)
   const { status, text, headers } = describe(ctx, error, request, texts)
   if (headers) reply.headers(headers)
-  if (isScript) return reply.code(status).type('application/json').send({ error: text })
+  const isSignedOut = error instanceof Refusal && error.reason === 'signed_out'
+  if (isScript) return reply.code(status).type('application/json').send({ error: text, isSignedOut })
+  const { failed, signIn } = texts
+  const [title, said] = isSignedOut ? [failed.signedOut, failed.signedOutAbout] : [failed.title, text]
+  const [href, go] = isSignedOut ? [signInPath(ctx, request), signIn.title] : ['/', failed.back]
   return sendPage(ctx, request, reply, {
     status,
-    title: texts.failed.title,
+    title,
     isAlone: true,
-    main: html`<h1>${texts.failed.title}</h1><p>${text}</p>
-<p><a class="button quiet" href="/">${texts.failed.back}</a></p>`,
+    main: html`<h1>${title}</h1><p>${said}</p>
+<p><a class="button quiet" href="${href}">${go}</a></p>`,
   })
 }
 

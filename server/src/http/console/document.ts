@@ -6,6 +6,7 @@ import { openAssets } from '../page/assets.ts'
 import { contentPolicy } from '../page/document.ts'
 import { type Html, html } from '../page/html.ts'
 import { iconLink, mark } from '../page/mark.ts'
+import { renderWaiting } from './account/waiting.ts'
 import { theme as chosenTheme, rememberChoices, renderChoices } from './frame/choices.ts'
 import type { ScreenId } from './frame/screens.ts'
 import { countMax, type Frame, renderBand, renderSide } from './frame/side.ts'
@@ -47,12 +48,14 @@ export async function sendPage(
   const formToken = giveFormToken(ctx, request, reply)
   rememberLanguage(request, reply)
   rememberChoices(request, reply)
-  const { store } = request.visitor
+  const { store, session } = request.visitor
+  const member = session?.member
   const field = formField(formToken)
   const frame = page.isAlone ? null : await readFrame(ctx, request, reply, page, field)
   // The wallets screen shows the same news in detail.
   const isToldAnyway = page.isAlone || page.screen === 'wallets'
   const news = isToldAnyway ? null : await renderNews(ctx, request, field)
+  const waiting = frame && (await renderWaiting(ctx, request, field))
   const theme = chosenTheme.of(request) ?? 'auto'
   const kind = [frame === null && 'alone', store?.mode === 'test' && 'test'].filter(Boolean).join(' ')
   const skip = html`<a class="skip unseen" href="#main">${texts.frame.skip}</a>`
@@ -60,6 +63,7 @@ export async function sendPage(
     page.isLive === true &&
     store &&
     html` data-live="/stores/${store.storeId}/live" data-sequence="${String(store.sequence)}"`
+  const who = member ? html` data-member="${member.id}"` : null
   const document = html`<!doctype html>
 <html lang="${language.tag}" dir="${language.direction}"${theme !== 'auto' && html` data-theme="${theme}"`}>
 <head>
@@ -73,14 +77,14 @@ ${iconLink}
 ${{ html: `<style>${style}</style>` }}
 <script type="module" src="/assets/${script.name}" integrity="${script.integrity}"></script>
 </head>
-<body class="${kind}"${Object.entries(texts.script).map(([name, text]) => html` data-${name}="${text}"`)}>
+<body class="${kind}"${who}${Object.entries(texts.script).map(([name, text]) => html` data-${name}="${text}"`)}>
 ${
   frame
     ? html`${skip}${renderBand(request, frame)}${renderSide(request, frame)}`
     : html`<header class="brand">${mark}Farthing</header>`
 }
 <main id="main" tabindex="-1"${live}>
-${news}${page.main}
+${waiting}${news}${page.main}
 <p id="alert" class="note" role="alert" hidden></p>
 </main>
 ${frame === null && html`<footer>${renderChoices(request)}</footer>`}

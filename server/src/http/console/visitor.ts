@@ -58,6 +58,8 @@ export async function meetVisitor(ctx: Context, request: FastifyRequest): Promis
   const { token } = request.visitor
   if (request.routeOptions.config.isByLink) return
   if (!safe.includes(request.method)) {
+    // Browsers delete the cookie of a session that is over. Only a sign-in has to say that they may block it.
+    if (token === null && !request.routeOptions.config.isOpen) throw new Refusal('signed_out')
     const { formToken } = (request.body ?? {}) as { formToken?: unknown }
     if (token === null || !isFormToken(token, formToken))
       throw new Problem('cross_site', 'The page is too old, or your browser blocks cookies. Reload it.')

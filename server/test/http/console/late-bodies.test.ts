@@ -19,7 +19,7 @@ const { db } = console.farthing.ctx
 const { store, owner } = await openGuardedStore(console, { evmWallet: wallets[0] })
 
 /** Routes that prove who somebody is instead of asking who they are, or that a link's token opens. */
-const open = /^\/(enrol|sign-in|sign-up|oidc|stop-mails)(\/|$)/
+const open = /^\/(enrol|sign-in|sign-up|recover|oidc|stop-mails)(\/|$)/
 const routes = listRoutes(console.app)
   .filter(({ method, path }) => method === 'POST' && !open.test(path))
   .map(({ path }) => path)

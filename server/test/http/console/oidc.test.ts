@@ -107,10 +107,11 @@ test('disconnecting an account ends the sessions that it opened, and none that a
   await agree(owner.page, 'olga@other.example')
   await owner.page.getByText('Your account there signs you in').waitFor()
   const thief = await openDevice(chromium)
-  await thief.page.goto(`${url}/sign-in`)
+  const deep = `${url}/stores/${store.id}/payments?q=1273`
+  await thief.page.goto(deep)
   await thief.page.getByRole('link', { name: 'Sign in through localhost' }).click()
   await agree(thief.page, 'olga@other.example')
-  await thief.page.waitForURL(`${url}/stores/**`)
+  await thief.page.waitForURL(deep)
   const { db } = console.farthing.ctx
   await db.query(
     `insert into sessions (id, token_hash, member_id, passkey_id, browser, address, created_at, seen_at, expires_at)
@@ -125,7 +126,7 @@ test('disconnecting an account ends the sessions that it opened, and none that a
   await owner.page.getByRole('button', { name: 'Disconnect' }).click()
   await owner.page.getByRole('button', { name: 'Connect', exact: true }).waitFor()
   await thief.page.goto(`${url}/account`)
-  assert.equal(thief.page.url(), `${url}/sign-in`)
+  assert.equal(thief.page.url(), `${url}/sign-in?to=%2Faccount`)
   await owner.page.goto(`${url}/account`)
   assert.equal(owner.page.url(), `${url}/account`)
   assert.equal((await db.query("select 1 as one from sessions where id = 'another'")).length, 1)

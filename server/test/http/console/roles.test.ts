@@ -174,7 +174,7 @@ test('every other route is open to every role', async () => {
       const { browser } = people[role]
       const { statusCode, body } = await (method === 'GET' ? browser.get(path) : browser.post(path))
       assert(
-        statusCode !== 404 || path === '/confirm' || /sessions\/end|account\/alerts/.test(path),
+        statusCode !== 404 || path === '/confirm' || /sessions\/end|codes\/refuse|account\/alerts/.test(path),
         `${role}: ${method} ${path}`,
       )
       assert(!/Your role in this store/.test(body), `${role}: ${method} ${path}`)

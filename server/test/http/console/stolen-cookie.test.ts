@@ -12,13 +12,13 @@ const console = await openConsole()
 const { db } = console.farthing.ctx
 
 /** Routes that prove who somebody is instead of asking who they are, and the one that asks for a touch. */
-const open = /^\/(enrol|sign-in|confirm|passkeys\/options)(\/|$)/
+const open = /^\/(enrol|sign-in|recover|confirm|passkeys\/options)(\/|$)/
 /**
  * Without a touch: what ends something or puts it off, what is done all day at a counter, and what sends the store's own
  * events to its own endpoints. A refund goes back to whoever signed the payment, and moves only by the wallet's signature.
  */
 const free = [
-  ...['/sessions/end', '/sign-out', '/members/withdraw', '/wallets/refuse'],
+  ...['/sessions/end', '/sign-out', '/members/withdraw', '/wallets/refuse', '/codes/refuse'],
   ...['/checkouts/:checkoutId/cancel', '/inbox/accept', '/inbox/dismiss', '/new', '/start/skip', '/branding'],
   '/links/:linkId/close',
   ...['/payments/:paymentId/refund', '/refunds/:refundId/cancel', '/refunds/:refundId/prepare'],

@@ -6,6 +6,7 @@ import type { Provider } from '../../../members/identities.ts'
 import { hasIdentity } from '../../../members/identities.ts'
 import { alertKinds, paymentMails } from '../../../members/member.ts'
 import { addPasskey, openPasskey, removePasskey } from '../../../members/passkeys.ts'
+import { makeCodes, readCodesLeft, refuseRecovery } from '../../../members/recovery-codes.ts'
 import { Refusal } from '../../../members/refusal.ts'
 import { mayAct } from '../../../members/rights.ts'
 import { listPasskeys } from '../../../members/rows.ts'
@@ -14,7 +15,7 @@ import { chooseMails, listChosenMails, stopPaymentMails } from '../../../members
 import { fieldsOf, readName } from '../fields.ts'
 import { openPage, pageRoutes } from '../screen.ts'
 import { clearSession, sessionOf } from '../visitor.ts'
-import { renderAccount, renderStop } from './view.ts'
+import { renderAccount, renderCodes, renderStop } from './view.ts'
 
 /** More than any action has: a webhook endpoint's form has a box for every type of event. */
 const valuesMax = 64
@@ -27,9 +28,10 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
   get('/account', async (page) => {
     const { request } = page
     const { id: sessionId, member } = sessionOf(request)
-    const [chosen, passkeys, sessions, isConnected] = await Promise.all([
+    const [chosen, passkeys, codes, sessions, isConnected] = await Promise.all([
       listChosenMails(ctx.db, member.id),
       listPasskeys(ctx.db, member.id),
+      readCodesLeft(ctx.db, member.id),
       listSessions(ctx, member.id),
       hasIdentity(ctx.db, member.id),
     ])
@@ -38,7 +40,7 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
     const host = provider?.host ?? null
     return page.send({
       title: page.texts.account.title,
-      main: renderAccount(page, { stores, passkeys, sessions, sessionId, mailed, host, isConnected }),
+      main: renderAccount(page, { stores, passkeys, codes, sessions, sessionId, mailed, host, isConnected }),
     })
   })
 
@@ -61,6 +63,21 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
 
   post('/passkeys/remove', async ({ touch, field, go }) => {
     await removePasskey(ctx, await touch(), field('passkeyId'), ctx.now())
+    return go('/account')
+  })
+
+  // The codes are in this answer and in no URL.
+  post('/codes', async (page) => {
+    const codes = await makeCodes(ctx, await page.touch(), ctx.now())
+    return await page.send({
+      title: page.texts.codes.title,
+      isAlone: true,
+      main: renderCodes(page, sessionOf(page.request).member.name, codes),
+    })
+  })
+
+  post('/codes/refuse', async ({ request, go }) => {
+    await refuseRecovery(ctx, sessionOf(request), ctx.now())
     return go('/account')
   })
 

@@ -5,10 +5,11 @@ import {
   paymentMails,
   type SessionUse,
 } from '../../../members/member.ts'
+import { type CodesLeft, codesPerSet } from '../../../members/recovery-codes.ts'
 import { mayAct } from '../../../members/rights.ts'
 import type { ListedSession } from '../../../members/session.ts'
 import type { ChosenMails } from '../../../members/silence.ts'
-import { fill, type Html, html } from '../../page/html.ts'
+import { fill, type Html, html, lines } from '../../page/html.ts'
 import { describeBrowser, showMinute } from '../formats.ts'
 import { startOf } from '../frame/screens.ts'
 import { renderCheck, renderChoice, renderField, renderHead, renderHidden } from '../parts.ts'
@@ -17,6 +18,8 @@ import type { Page } from '../screen.ts'
 export type Access = {
   readonly stores: readonly Membership[]
   readonly passkeys: readonly Passkey[]
+  /** Null: none were ever made. */
+  readonly codes: CodesLeft | null
   readonly sessions: readonly ListedSession[]
   /** The session that asks. */
   readonly sessionId: string
@@ -42,6 +45,7 @@ export function renderAccount(page: Page, account: Access): Html {
 ${renderField(texts.passkeyName, 'name', name)}
 <div><button class="quiet">${texts.addPasskey}</button></div>
 </form>
+${renderCodesLeft(page, account.codes)}
 ${host !== null && renderProvider(page, host, account.isConnected)}
 <h2>${texts.sessions}</h2>
 <ul class="things">${sessions.map((each) => renderSession(page, each, each.id === sessionId))}</ul></section>
@@ -53,12 +57,54 @@ function renderPasskey(page: Page, passkey: Passkey, isRemovable: boolean): Html
   const { formFields, locale } = page
   const texts = page.texts.account
   const made = showMinute(locale, createdAt)
+  const waits =
+    passkey.isWaiting &&
+    passkey.waitsUntil &&
+    html`<small>${fill(texts.waits, { time: showMinute(locale, passkey.waitsUntil) })}</small>`
   const life = lastUsedAt
     ? fill(texts.madeAndUsed, { made, used: showMinute(locale, lastUsedAt) })
     : fill(texts.made, { made })
   const remove = html`<form method="post" action="/passkeys/remove" data-confirm="passkey.remove">${formFields}
 ${renderHidden('passkeyId', id)}<button class="quiet">${texts.remove}</button></form>`
-  return html`<li><p>${name}<small>${life}</small></p>${isRemovable && remove}</li>`
+  return html`<li><p>${name}<small>${life}</small>${waits}</p>${isRemovable && remove}</li>`
+}
+
+function renderCodesLeft({ formFields, locale, texts }: Page, codes: CodesLeft | null): Html {
+  const { account } = texts
+  const left =
+    codes === null
+      ? account.codesNone
+      : fill(account.codesLeft, {
+          count: `${codes.count}`,
+          all: `${codesPerSet}`,
+          time: showMinute(locale, codes.madeAt),
+        })
+  const button = codes === null ? account.codesMake : account.codesAgain
+  return html`<h2 id="codes">${account.codes}</h2>
+<p class="soft">${account.codesAbout} ${codes !== null && account.codesReplace}</p>
+<ul class="things"><li><p>${left}</p>
+<form method="post" action="/codes" data-confirm="codes.make">${formFields}<button class="quiet">${
+    button
+  }</button></form></li></ul>`
+}
+
+/** The sheet to print. */
+export function renderCodes(page: Page, memberName: string, codes: readonly string[]): Html {
+  const { ctx, locale, now, texts } = page
+  const { codes: said, signIn } = texts
+  const site = html`<bdi>${ctx.config.consoleUrl}</bdi>`
+  const text = lines(codes.join('\n'))
+  return html`<h1>${said.title}</h1>
+<p class="note">${said.about}</p>
+<section class="codes"><h2>${fill(said.of, { name: html`<bdi>${memberName}</bdi>` })}</h2>
+<p class="soft">${fill(said.where, { site, time: showMinute(locale, now) })}</p>
+<ol>${codes.map((code) => html`<li><code>${code}</code></li>`)}</ol>
+<p class="soft">${fill(said.use, { lost: signIn.lost })}</p></section>
+<form><button type="button" data-print>${said.print}</button></form>
+<form><button type="button" class="quiet" data-copy="${text}" data-done="${texts.frame.copied}">${
+    said.copy
+  }</button></form>
+<p><a href="/account">${said.back}</a></p>`
 }
 
 function renderProvider({ formFields, texts }: Page, host: string, isConnected: boolean): Html {

@@ -5,6 +5,7 @@ import { type DayRange, type Period, periods, readTakings } from '../../../check
 import type { Context } from '../../../context.ts'
 import { listTroubled } from '../../../events/webhooks/endpoints.ts'
 import type { StoreId } from '../../../ids.ts'
+import { readSpare } from '../../../members/recovery-codes.ts'
 import { Refusal } from '../../../members/refusal.ts'
 import { listUndecided } from '../../../payments/credits/store-payments.ts'
 import { countForStore } from '../../../refunds/read.ts'
@@ -30,12 +31,15 @@ export function mountHome({ get }: StoreRoutes): void {
       refunds: may('refunds:write'),
       wallets: may('wallets:write'),
     }
-    const home = await readHome(screen.ctx, storeId, period, shows)
+    const [home, spare] = await Promise.all([
+      readHome(screen.ctx, storeId, period, shows),
+      readSpare(screen.ctx.db, storeId, screen.session.member.id),
+    ])
     return screen.send({
       title: screen.texts.home.title,
       screen: 'home',
       isLive: true,
-      main: renderHome(screen, home),
+      main: renderHome(screen, { ...home, lacksSpare: spare === false }),
     })
   })
 }
@@ -49,7 +53,7 @@ export async function readHome(
   storeId: StoreId,
   period: Period | DayRange,
   sees: { readonly endpoints: boolean; readonly refunds: boolean; readonly wallets: boolean },
-): Promise<Home> {
+): Promise<Omit<Home, 'lacksSpare'>> {
   return await outer.db.transaction(async (tx) => {
     const ctx: Context = { ...outer, db: { ...outer.db, query: (text, values) => tx.query(text, values) } }
     const now = ctx.now()

@@ -49,6 +49,8 @@ export type Home = {
   readonly isPayable: boolean
   /** Wallets in use that the member can prove. */
   readonly unproven: readonly Wallet[]
+  /** The member is the only owner and has neither a second passkey nor recovery codes. */
+  readonly lacksSpare: boolean
   readonly now: Date
 }
 
@@ -296,6 +298,7 @@ function renderNeeds(screen: Screen, home: Home, writer: Writer): Html {
       const about = fill(texts.unprovenAbout, { address: showShort(address) })
       return item(at(`/wallets/${id}`), texts.unproven, about)
     }),
+    home.lacksSpare && item('/account', texts.spare, texts.spareAbout),
     home.hasWaitingWallet && item(at('/wallets'), texts.walletWaits, texts.walletWaitsAbout),
     home.undecided.length > 0 && renderUndecided(home, writer, at('/inbox')),
     home.refunds > 0 &&

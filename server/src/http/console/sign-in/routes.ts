@@ -2,8 +2,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { enrol, joinStore, openEnrolment } from '../../../members/enrol.ts'
 import { type Identities, removeIdentity } from '../../../members/identities.ts'
+import { openRecovery, recover } from '../../../members/recovery-codes.ts'
 import { endSession } from '../../../members/session.ts'
 import { openSignIn, signIn } from '../../../members/sign-in.ts'
+import { Problem } from '../../../problems.ts'
 import {
   type Applicant,
   openStoreSignUp,
@@ -12,13 +14,14 @@ import {
   takesSignUps,
 } from '../../../stores/sign-up.ts'
 import { networksFor } from '../../../stores/store.ts'
-import { addressBlock } from '../../limits.ts'
+import { addressBlock, addressBucket, openLimiter } from '../../limits.ts'
 import { fieldsOf, readName, textOf } from '../fields.ts'
 import { describeBrowser } from '../formats.ts'
+import { keepReturn, readReturn, takeReturn } from '../returning.ts'
 import { openPage } from '../screen.ts'
 import { textsOf } from '../texts/choose.ts'
 import { browserOf, clearSession, sessionOf, startSession } from '../visitor.ts'
-import { renderEnrol, renderSignIn, renderSignUp } from './view.ts'
+import { renderEnrol, renderRecover, renderSignIn, renderSignUp } from './view.ts'
 
 const open = { config: { isOpen: true } }
 const attempt = { config: { isOpen: true, isAttempt: true } }
@@ -28,10 +31,11 @@ export function mountSignIn(scope: FastifyInstance, ctx: Context, identities: Id
   scope.get('/sign-in', open, (request, reply) => {
     const page = openPage(ctx, request, reply)
     const host = identities?.provider.host ?? null
+    const { to } = request.query as { readonly to?: unknown }
     return page.send({
       title: page.texts.signIn.title,
       isAlone: true,
-      main: renderSignIn(page, { host, takesSignUps: takesSignUps(ctx) }),
+      main: renderSignIn(page, { host, takesSignUps: takesSignUps(ctx), to: readReturn(ctx, to) }),
     })
   })
 
@@ -40,9 +44,9 @@ export function mountSignIn(scope: FastifyInstance, ctx: Context, identities: Id
   })
 
   scope.post('/sign-in', attempt, async (request, reply) => {
-    const { answer } = fieldsOf(request)
+    const { answer, to } = fieldsOf(request)
     startSession(ctx, reply, await signIn(ctx, browserOf(request), answer, ctx.now()))
-    return { to: '/' }
+    return { to: readReturn(ctx, to) }
   })
 
   scope.post('/sign-out', async (request, reply) => {
@@ -53,6 +57,7 @@ export function mountSignIn(scope: FastifyInstance, ctx: Context, identities: Id
   })
 
   mountEnrol(scope, ctx)
+  mountRecover(scope, ctx)
   if (takesSignUps(ctx)) mountSignUp(scope, ctx)
   if (identities) mountProvider(scope, ctx, identities)
 }
@@ -83,6 +88,40 @@ function mountEnrol(scope: FastifyInstance, ctx: Context): void {
     const browser = browserOf(request)
     const passkeyName = describeBrowser(browser.userAgent, textsOf(request))
     startSession(ctx, reply, await enrol(ctx, browser, { invitation, answer, passkeyName }, ctx.now()))
+    return { to: '/' }
+  })
+}
+
+/** Requests with a recovery code, per address and minute: a person types a code, and mistypes it a few times. */
+const codesPerMinute = 10
+/** The same for all addresses together. Nobody guesses a code, so this only bounds what strangers make us look up. */
+const allCodesPerMinute = 600
+
+/** Where a printed code makes a new passkey. */
+function mountRecover(scope: FastifyInstance, ctx: Context): void {
+  const ofAddress = openLimiter('recovery code', codesPerMinute, ctx.now, 60)
+  const ofAll = openLimiter('recovery codes', allCodesPerMinute, ctx.now, 60)
+  const preHandler = async ({ ip }: FastifyRequest) => {
+    if (!ofAddress.tryTake(addressBucket(ip)) || !ofAll.tryTake(''))
+      throw new Problem('rate_limited', 'Too many recovery codes were tried. Wait a minute.', {
+        retryAfterSeconds: 60,
+      })
+  }
+
+  scope.get('/recover', open, (request, reply) => {
+    const page = openPage(ctx, request, reply)
+    return page.send({ title: page.texts.recover.title, isAlone: true, main: renderRecover(page) })
+  })
+
+  scope.post('/recover/options', { ...attempt, preHandler }, async (request) => {
+    return await openRecovery(ctx, browserOf(request).token, fieldsOf(request).code)
+  })
+
+  scope.post('/recover', { ...attempt, preHandler }, async (request, reply) => {
+    const { code, answer } = fieldsOf(request)
+    const browser = browserOf(request)
+    const passkeyName = describeBrowser(browser.userAgent, textsOf(request))
+    startSession(ctx, reply, await recover(ctx, browser, { code, answer, passkeyName }, ctx.now()))
     return { to: '/' }
   })
 }
@@ -137,6 +176,7 @@ function mountProvider(scope: FastifyInstance, ctx: Context, identities: Identit
   // A link, not a form: our policy lets no form lead to another site. It only starts something for this browser.
   scope.get('/oidc', attempt, async (request, reply) => {
     const to = await identities.startSignIn(browserOf(request).token)
+    keepReturn(ctx, reply, (request.query as { readonly to?: unknown }).to)
     return reply.code(303).header('location', to).send()
   })
 
@@ -157,7 +197,8 @@ function mountProvider(scope: FastifyInstance, ctx: Context, identities: Identit
     const { session } = request.visitor
     const token = await identities.finish(browserOf(request), session, query, ctx.now())
     if (token !== null) startSession(ctx, reply, token)
-    const to = token === null ? '/account' : '/'
+    const left = takeReturn(ctx, request, reply)
+    const to = token === null ? '/account' : left
     return reply.code(303).header('location', to).send()
   })
 }

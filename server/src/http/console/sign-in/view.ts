@@ -1,24 +1,62 @@
+import type { Context } from '../../../context.ts'
 import type { Family } from '../../../networks.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { renderField } from '../parts.ts'
-import type { Page } from '../screen.ts'
+import { type Page, withQuery } from '../screen.ts'
+import type { Texts } from '../texts/choose.ts'
 import { renderAsking } from '../wallets/parts.ts'
 
 type SignIn = {
   /** Of the identity provider; null without one. */
   readonly host: string | null
   readonly takesSignUps: boolean
+  /** Where signing in leads. */
+  readonly to: string
 }
 
-export function renderSignIn({ texts: { signIn: texts } }: Page, { host, takesSignUps }: SignIn): Html {
+export function renderSignIn(
+  { ctx, texts: { signIn: texts } }: Page,
+  { host, takesSignUps, to }: SignIn,
+): Html {
   const through = host !== null && fill(texts.through, { host })
+  const provider = withQuery('/oidc', { to: to === '/' ? null : to })
   return html`<h1>${texts.heading}</h1>
 <p class="soft">${texts.about}</p>
 <form data-passkey="sign-in"><button>${texts.button}</button></form>
-${through && html`<p><a class="button quiet" href="/oidc">${through}</a></p>`}
+${through && html`<p><a class="button quiet" href="${provider}">${through}</a></p>`}
 <noscript><p class="note">${texts.needsScript}</p></noscript>
-<p class="soft">${texts.lost}</p>
+${renderLost(ctx, texts)}
 ${takesSignUps && html`<p><a href="/sign-up">${texts.signUp}</a></p>`}`
+}
+
+/** Every way back in, the quickest first. */
+function renderLost({ config }: Context, texts: Texts['signIn']): Html {
+  const { operatorContact: contact } = config
+  const href = contact.includes('@') && !contact.includes('/') ? `mailto:${contact}` : contact
+  const link = html`<a href="/recover">${texts.lostCodeLink}</a>`
+  const operator =
+    contact === ''
+      ? texts.lostNobody
+      : fill(texts.lostOperator, { contact: html`<a href="${href}">${contact}</a>` })
+  return html`<details id="lost"><summary>${texts.lost}</summary>
+<ul><li>${texts.lostOther}</li>
+<li>${fill(texts.lostCode, { link })}</li>
+<li>${texts.lostOwner}</li>
+<li>${operator}</li></ul></details>`
+}
+
+/** Where a code from paper is entered. */
+export function renderRecover({ texts: { recover: texts, signIn } }: Page): Html {
+  const code = { required: true, maxlength: 60, autocomplete: 'off', autocapitalize: 'characters' }
+  return html`<h1>${texts.title}</h1>
+<p class="soft">${texts.about}</p>
+<form data-passkey="recover" class="fields">
+${renderField(texts.code, 'code', { ...code, spellcheck: 'false', dir: 'ltr' })}
+<div><button>${texts.button}</button></div>
+</form>
+<noscript><p class="note">${signIn.needsScript}</p></noscript>
+<p class="soft">${texts.after}</p>
+<p><a href="/sign-in">${texts.back}</a></p>`
 }
 
 /** The script writes into it what the invitation says. A member who is signed in can also join as they are. */

@@ -1,11 +1,11 @@
 import type { Context } from '../../../context.ts'
 import { Refusal } from '../../../members/refusal.ts'
-import { readStepsDone, readStore } from '../../../stores/rows.ts'
+import { readStore } from '../../../stores/rows.ts'
 import { networksFor, walletSegment } from '../../../stores/store.ts'
 import { html } from '../../page/html.ts'
 import { renderApiLine } from '../parts.ts'
 import type { StoreRoutes } from '../screen.ts'
-import { all, rememberSkipped, skippedBy, steps } from './steps.ts'
+import { all, readStartDone, rememberSkipped, skippedBy, steps } from './steps.ts'
 import { renderStart } from './view.ts'
 
 const path = '/start'
@@ -14,9 +14,12 @@ const right = 'wallets:read'
 /** The first steps of a store, ticked off as they happen. */
 export function mountStart({ get, post }: StoreRoutes, ctx: Context): void {
   get(path, right, async (screen) => {
-    const { storeId, store } = screen
+    const { storeId, store, session } = screen
     const { db } = screen.ctx
-    const [own, done] = await Promise.all([readStore(db, storeId), readStepsDone(db, storeId)])
+    const [own, done] = await Promise.all([
+      readStore(db, storeId),
+      readStartDone(ctx, storeId, session.member.id),
+    ])
     if (!own) throw new Refusal('not_found')
     const segment = walletSegment(networksFor(ctx, store.mode))
     const line = {

@@ -1,16 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../../context.ts'
+import type { MemberId, StoreId } from '../../../ids.ts'
 import type { Membership } from '../../../members/member.ts'
+import { readSpare } from '../../../members/recovery-codes.ts'
 import { mayAct } from '../../../members/rights.ts'
 import { readStepsDone, type StepsDone } from '../../../stores/rows.ts'
 import { readCookie } from '../../cookies.ts'
 import { forStore, sessionOf } from '../visitor.ts'
 
 /**
- * The first steps of a store. A step is done by facts of the store. Skipped steps belong to a member in this browser: a
+ * The first steps of a store. A step is done by facts of the store, and a second way in by facts of its only owner. Skipped steps belong to a member in this browser: a
  * cookie for the store's paths names the member and the steps, or `all` once nothing is left.
  */
-export const steps = ['wallet', 'proof', 'payment', 'key', 'webhook'] as const
+export const steps = ['wallet', 'proof', 'spare', 'payment', 'key', 'webhook'] as const
 export type StartStep = (typeof steps)[number]
 export const all = 'all'
 
@@ -35,8 +37,24 @@ export function rememberSkipped(
   reply.header('set-cookie', `${value}; ${rules}`)
 }
 
-export function isDone(done: StepsDone, step: StartStep): boolean {
-  return step === 'wallet' ? done.wallet !== null : done[step]
+/** `spare` is null for members who are not the only owner: they are not asked for it. */
+export type StartDone = StepsDone & { readonly spare: boolean | null }
+
+export async function readStartDone(ctx: Context, storeId: StoreId, memberId: MemberId): Promise<StartDone> {
+  const [done, spare] = await Promise.all([
+    readStepsDone(forStore(ctx, storeId).db, storeId),
+    readSpare(ctx.db, storeId, memberId),
+  ])
+  return { ...done, spare }
+}
+
+/** The steps that this member is asked for. */
+export function stepsFor({ spare }: StartDone): readonly StartStep[] {
+  return steps.filter((step) => step !== 'spare' || spare !== null)
+}
+
+export function isDone(done: StartDone, step: StartStep): boolean {
+  return step === 'wallet' ? done.wallet !== null : done[step] === true
 }
 
 /** Whether the navigation still leads there. Once nothing is left, the browser remembers it and the database is not asked again. */
@@ -49,8 +67,8 @@ export async function hasStepsLeft(
   if (!mayAct(store.role, 'wallets:read')) return false
   const skipped = skippedBy(request)
   if (skipped.includes(all)) return false
-  const done = await readStepsDone(forStore(ctx, store.storeId).db, store.storeId)
-  if (steps.some((step) => !isDone(done, step) && !skipped.includes(step))) return true
+  const done = await readStartDone(ctx, store.storeId, sessionOf(request).member.id)
+  if (stepsFor(done).some((step) => !isDone(done, step) && !skipped.includes(step))) return true
   rememberSkipped(request, reply, store, [all])
   return false
 }

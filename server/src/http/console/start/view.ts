@@ -1,4 +1,3 @@
-import type { StepsDone } from '../../../stores/rows.ts'
 import type { Store } from '../../../stores/store.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { showFours } from '../formats.ts'
@@ -6,11 +5,12 @@ import { screensOf } from '../frame/screens.ts'
 import { renderChip, renderHidden } from '../parts.ts'
 import type { Screen } from '../screen.ts'
 import { renderStanding } from '../standing.ts'
-import { all, isDone, type StartStep, steps } from './steps.ts'
+import { all, isDone, type StartDone, type StartStep, stepsFor } from './steps.ts'
 
-export function renderStart(screen: Screen, store: Store, done: StepsDone, skipped: readonly string[]): Html {
+export function renderStart(screen: Screen, store: Store, done: StartDone, skipped: readonly string[]): Html {
   const texts = screen.texts.start
   const isTest = screen.store.mode === 'test'
+  const steps = stepsFor(done)
   const left = steps.filter((step) => !isDone(done, step) && !skipped.includes(step))
   const doneCount = steps.filter((step) => isDone(done, step)).length
   const count = fill(texts.count, { done: `${doneCount}`, all: `${steps.length}` })
@@ -40,7 +40,7 @@ type State = 'done' | 'next' | 'skipped' | 'later'
 
 function stateOf(
   step: StartStep,
-  done: StepsDone,
+  done: StartDone,
   left: readonly StartStep[],
   skipped: readonly string[],
 ): State {
@@ -52,7 +52,7 @@ function stateOf(
 function renderOne(
   screen: Screen,
   step: StartStep,
-  { wallet }: StepsDone,
+  { wallet }: StartDone,
   state: State,
   /** What the step opens. */
   opens: string | null,
@@ -88,6 +88,7 @@ function hrefOf({ ctx, base, store, may }: Screen, step: StartStep, hasWallet: b
     if (!may('wallets:write')) return null
     return step === 'wallet' && !hasWallet ? `${base}/wallets/new` : `${base}/wallets`
   }
+  if (step === 'spare') return '/account'
   if (step === 'payment') return may('checkouts:write') ? `${base}/new` : null
   if (step === 'key') {
     if (!hasDevelopers) return `${docs}/keys`

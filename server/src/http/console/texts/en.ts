@@ -23,7 +23,25 @@ export const en = {
     through: 'Sign in through {host}',
     needsScript: 'Passkeys need JavaScript. Allow it for this site.',
     signUp: 'Open a store here',
-    lost: 'No passkey, or lost it? Ask an owner of your store for a new link.',
+    lost: 'No passkey, or lost it?',
+    lostOther:
+      'If you have made another passkey, on another device or a security key, sign in with that one.',
+    lostCode: 'If you printed recovery codes, {link}.',
+    lostCodeLink: 'use one of them',
+    lostOwner: 'If your store has another owner, ask them for a link: under Team, “Lost passkey”.',
+    lostOperator: 'If you are the only owner, write to the operator of this site: {contact}',
+    lostNobody: 'If you are the only owner, ask the operator of this site, who can invite you again.',
+  },
+
+  recover: {
+    title: 'Use a recovery code',
+    about:
+      'Enter one of the codes that you printed. This device then makes a new passkey. Each code works once.',
+    code: 'Recovery code',
+    button: 'Create a passkey',
+    after:
+      'The new passkey signs you in at once. For 24 hours it cannot confirm changes, such as another wallet or another passkey. You and the other owners of your stores are told about it now, and can refuse it until then.',
+    back: 'Back to signing in',
   },
 
   enrol: {
@@ -55,9 +73,17 @@ export const en = {
     made: 'Made {made}',
     madeAndUsed: 'Made {made}, last used {used}',
     remove: 'Remove',
+    waits: 'Made with a recovery code. It can confirm changes from {time}.',
     passkeyName: 'Name of another passkey',
     passkeyExample: 'Security key',
     addPasskey: 'Add a passkey',
+    codes: 'Recovery codes',
+    codesAbout: 'Codes on paper get you in again if you lose every passkey. Each makes one new passkey.',
+    codesLeft: '{count} of {all} left, made {time}',
+    codesNone: 'You have none.',
+    codesMake: 'Make recovery codes',
+    codesAgain: 'Make new codes',
+    codesReplace: 'New codes end the ones that you have now.',
     provider: 'Company sign-in',
     connected: 'Your account there signs you in.',
     notConnected: 'Not connected. You confirm changes with your passkey either way.',
@@ -95,6 +121,33 @@ export const en = {
     button: 'Stop these mails',
     stopped: 'You get no more mails about the payments of this store. You can change that in {account}.',
     account: 'your account',
+  },
+
+  codes: {
+    title: 'Your recovery codes',
+    about:
+      'Print this page, or write the codes down. They are shown only now. Keep them where you keep other papers that matter, not with your devices.',
+    of: 'Recovery codes of {name}',
+    where: 'For {site}, made {time}',
+    use: 'If you have lost every passkey, open this site, press “{lost}” and enter a code. Each code works once.',
+    print: 'Print',
+    copy: 'Copy the codes',
+    back: 'I have kept them',
+  },
+
+  /** A passkey that was made with a recovery code and confirms nothing yet. */
+  waiting: {
+    own: 'A passkey was made for you with a recovery code',
+    ownAbout:
+      'This happened on {made}. From {time} that passkey can confirm changes, such as another wallet. If it was not you, refuse it now. That also ends all your recovery codes.',
+    refuse: 'It was not me',
+    here: 'Your new passkey cannot confirm changes yet',
+    hereAbout:
+      'You made it with a recovery code. From {time} it can confirm changes, such as another wallet or another passkey. Then remove the passkeys that you have lost.',
+    other: '{name} made a passkey with a recovery code',
+    otherAbout:
+      'This happened on {made}. From {time} that passkey can confirm changes. Ask {name} whether it was them. If not, press “{lost}” or “{remove}” under {team} before then.',
+    account: 'Your passkeys',
   },
 
   team: {
@@ -395,7 +448,13 @@ export const en = {
     back: 'Back to the members',
   },
 
-  failed: { title: 'That did not work', back: 'Back to the console' },
+  failed: {
+    title: 'That did not work',
+    back: 'Back to the console',
+    signedOut: 'You are signed out',
+    signedOutAbout:
+      'Nothing was changed. Sign in, and you are back on the page that you left, with what you had entered.',
+  },
   refusals: refusalTexts,
   mistakes: {
     length: 'must be 1 to 100 bytes long.',
@@ -416,6 +475,7 @@ export const en = {
     unused: 'The passkey was not used: you canceled, or it took too long. Try again.',
     known: 'This device already has a passkey of yours.',
     failed: 'That did not work. Check your connection and try again.',
+    back: 'You were signed out before this was sent. What you had entered is back. Look it over and send it again.',
   },
 
   frame: {
@@ -515,6 +575,12 @@ export const en = {
         doneText: 'The wallet is proven, or you said that it cannot sign.',
         action: 'Prove the wallet',
       },
+      spare: {
+        title: 'A second way in',
+        text: 'You are the only owner, with one passkey. Add a passkey on another device, or print recovery codes. If you lose the only one, only the operator can help.',
+        doneText: 'You have another passkey or recovery codes.',
+        action: 'Open your account',
+      },
       payment: {
         title: 'A payment',
         text: 'Make a payment link and pay it yourself. You see it arrive.',
@@ -604,6 +670,8 @@ export const en = {
     unpayableAbout: 'New checkouts cannot be paid to it at the moment',
     unproven: 'Prove that your wallet is yours',
     unprovenAbout: 'Payments to {address} cannot be refunded before',
+    spare: 'Make a second way in',
+    spareAbout: 'You are the only owner, with one passkey. If you lose it, only the operator can help',
     latest: 'Latest payments',
     all: 'All payments',
     order: 'Order {id}',
@@ -1505,6 +1573,8 @@ export const en = {
       'member.role_changed': '{who} gave {what} another role: {role}',
       'member.operator_added': '{who} made {what} an operator of the deployment',
       'member.operator_removed': '{who} removed {what} as an operator of the deployment',
+      'member.codes_made': '{what} made recovery codes',
+      'member.code_used': '{what} made a passkey with a recovery code',
       'member.passkey_added': '{what} added a passkey',
       'member.passkey_removed': '{what} removed a passkey',
       'member.identity_added': '{what} connected an account to sign in with',

@@ -15,7 +15,26 @@ export const es: typeof en = {
     through: 'Entrar a través de {host}',
     needsScript: 'Las llaves de acceso necesitan JavaScript. Permítalo para este sitio.',
     signUp: 'Abra una tienda aquí',
-    lost: '¿No tiene llave de acceso o la ha perdido? Pida un enlace nuevo a un propietario de su tienda.',
+    lost: '¿No tiene llave de acceso o la ha perdido?',
+    lostOther:
+      'Si creó otra llave de acceso, en otro dispositivo o en una llave de seguridad, inicie sesión con ella.',
+    lostCode: 'Si imprimió códigos de recuperación, {link}.',
+    lostCodeLink: 'use uno de ellos',
+    lostOwner: 'Si su tienda tiene otro propietario, pídale un enlace: en Equipo, «Perdió su llave».',
+    lostOperator: 'Si es el único propietario, escriba al operador de este sitio: {contact}',
+    lostNobody:
+      'Si es el único propietario, pida ayuda al operador de este sitio, que puede invitarle otra vez.',
+  },
+
+  recover: {
+    title: 'Usar un código de recuperación',
+    about:
+      'Escriba uno de los códigos que imprimió. Este dispositivo crea entonces una llave de acceso nueva. Cada código sirve una vez.',
+    code: 'Código de recuperación',
+    button: 'Crear una llave de acceso',
+    after:
+      'Con la llave nueva entra enseguida. Durante 24 horas no puede confirmar cambios, como otra cartera u otra llave de acceso. Usted y los demás propietarios de sus tiendas reciben ahora el aviso y pueden rechazarla hasta entonces.',
+    back: 'Volver al inicio de sesión',
   },
 
   enrol: {
@@ -48,9 +67,18 @@ export const es: typeof en = {
     made: 'Creada el {made}',
     madeAndUsed: 'Creada el {made}, usada por última vez el {used}',
     remove: 'Quitar',
+    waits: 'Creada con un código de recuperación. Puede confirmar cambios desde el {time}.',
     passkeyName: 'Nombre de otra llave de acceso',
     passkeyExample: 'Llave de seguridad',
     addPasskey: 'Añadir una llave de acceso',
+    codes: 'Códigos de recuperación',
+    codesAbout:
+      'Con códigos en papel vuelve a entrar si pierde todas sus llaves de acceso. Cada uno crea una llave nueva.',
+    codesLeft: 'Quedan {count} de {all}, creados el {time}',
+    codesNone: 'No tiene ninguno.',
+    codesMake: 'Crear códigos de recuperación',
+    codesAgain: 'Crear códigos nuevos',
+    codesReplace: 'Los códigos nuevos anulan los que tiene ahora.',
     provider: 'Acceso de la empresa',
     connected: 'Con su cuenta de allí puede iniciar sesión aquí.',
     notConnected: 'No conectada. Los cambios se siguen confirmando con su llave de acceso.',
@@ -88,6 +116,32 @@ export const es: typeof en = {
     button: 'No recibir más',
     stopped: 'Ya no recibirá correos sobre los pagos de esta tienda. Puede cambiarlo en {account}.',
     account: 'su cuenta',
+  },
+
+  codes: {
+    title: 'Sus códigos de recuperación',
+    about:
+      'Imprima esta página o anote los códigos. Solo se muestran ahora. Guárdelos con sus demás papeles importantes, no con sus dispositivos.',
+    of: 'Códigos de recuperación de {name}',
+    where: 'Para {site}, creados el {time}',
+    use: 'Si ha perdido todas sus llaves de acceso, abra este sitio, pulse «{lost}» y escriba un código. Cada código sirve una vez.',
+    print: 'Imprimir',
+    copy: 'Copiar los códigos',
+    back: 'Ya los he guardado',
+  },
+
+  waiting: {
+    own: 'Se creó una llave de acceso para usted con un código de recuperación',
+    ownAbout:
+      'Ocurrió el {made}. Desde el {time} esa llave puede confirmar cambios, como otra cartera. Si no fue usted, rechácela ahora. Así se anulan también todos sus códigos de recuperación.',
+    refuse: 'No fui yo',
+    here: 'Su llave de acceso nueva aún no puede confirmar cambios',
+    hereAbout:
+      'La creó con un código de recuperación. Desde el {time} puede confirmar cambios, como otra cartera u otra llave de acceso. Quite entonces las llaves que ha perdido.',
+    other: '{name} creó una llave de acceso con un código de recuperación',
+    otherAbout:
+      'Ocurrió el {made}. Desde el {time} esa llave puede confirmar cambios. Pregunte a {name} si es obra suya. Si no lo es, pulse antes «{lost}» o «{remove}» en {team}.',
+    account: 'Sus llaves de acceso',
   },
 
   team: {
@@ -384,10 +438,20 @@ export const es: typeof en = {
     back: 'Volver a los miembros',
   },
 
-  failed: { title: 'No ha funcionado', back: 'Volver a la consola' },
+  failed: {
+    title: 'No ha funcionado',
+    back: 'Volver a la consola',
+    signedOut: 'La sesión está cerrada',
+    signedOutAbout:
+      'No se ha cambiado nada. Inicie sesión y volverá a la página que dejó, con lo que había escrito.',
+  },
   refusals: {
     signed_out: 'La sesión está cerrada. Inicie sesión para continuar.',
     invitation: 'Este enlace no funciona: ya se usó, caducó o fue sustituido. Pida uno nuevo.',
+    code: 'Este código no sirve: ya se usó, fue sustituido o está mal escrito.',
+    codes_max: 'Se usaron tres de sus códigos en un día. Inténtelo mañana o pida ayuda a otro propietario.',
+    passkey_waits:
+      'Esta llave de acceso se creó con un código de recuperación hace menos de 24 horas, así que aún no puede confirmar cambios. La página de su cuenta dice desde cuándo puede.',
     passkey: 'No se ha aceptado esta llave de acceso. Inténtelo de nuevo o use otra.',
     identity:
       'Ningún miembro está conectado con esa cuenta. Inicie sesión con su llave de acceso y conéctela en la página de su cuenta.',
@@ -397,7 +461,7 @@ export const es: typeof en = {
     challenge: 'Ha tardado demasiado o ya se había respondido. Inténtelo de nuevo.',
     confirmation: 'Confírmelo con su llave de acceso.',
     no_passkey:
-      'Esto necesita una llave de acceso y aún no tiene ninguna. Abra un enlace para crearla: lo da un propietario, y dev lo muestra en su terminal.',
+      'Esto necesita una llave de acceso y aún no tiene ninguna. Créela con un enlace de un propietario (dev muestra uno en su terminal) o con un código de recuperación.',
     last_passkey: 'Es su única llave de acceso. Añada otra antes de quitarla.',
     passkeys_max: 'Ya tiene todas las llaves de acceso que puede tener un miembro. Quite una antes.',
     last_owner: 'La tienda se quedaría sin propietario. Nombre antes a otro.',
@@ -443,6 +507,7 @@ export const es: typeof en = {
     unused: 'No se usó la llave de acceso: canceló o tardó demasiado. Inténtelo de nuevo.',
     known: 'Este dispositivo ya tiene una llave de acceso suya.',
     failed: 'No ha funcionado. Compruebe su conexión e inténtelo de nuevo.',
+    back: 'La sesión se cerró antes del envío. Aquí está lo que había escrito. Revíselo y envíelo de nuevo.',
   },
 
   frame: {
@@ -542,6 +607,12 @@ export const es: typeof en = {
         doneText: 'La cartera está demostrada, o usted dijo que no puede firmar.',
         action: 'Demostrar la cartera',
       },
+      spare: {
+        title: 'Una segunda forma de entrar',
+        text: 'Es el único propietario y tiene una sola llave de acceso. Añada otra en otro dispositivo o imprima códigos de recuperación. Si pierde la única, solo puede ayudarle el operador.',
+        doneText: 'Tiene otra llave de acceso o códigos de recuperación.',
+        action: 'Abrir su cuenta',
+      },
       payment: {
         title: 'Un pago',
         text: 'Cree un enlace de pago y páguelo usted mismo. Lo verá llegar.',
@@ -632,6 +703,9 @@ export const es: typeof en = {
     unpayableAbout: 'Ahora no puede recibir pagos nuevos',
     unproven: 'Demuestre que su cartera es suya',
     unprovenAbout: 'Antes no se pueden reembolsar los pagos a {address}',
+    spare: 'Prepare una segunda forma de entrar',
+    spareAbout:
+      'Es el único propietario y tiene una sola llave de acceso. Si la pierde, solo puede ayudarle el operador',
     latest: 'Últimos pagos',
     all: 'Todos los pagos',
     order: 'Pedido {id}',
@@ -1536,6 +1610,8 @@ export const es: typeof en = {
       'member.role_changed': '{who} dio a {what} otro papel: {role}',
       'member.operator_added': '{who} hizo a {what} operador del servicio',
       'member.operator_removed': '{who} retiró a {what} como operador de la instalación',
+      'member.codes_made': '{what} creó códigos de recuperación',
+      'member.code_used': '{what} creó una llave de acceso con un código de recuperación',
       'member.passkey_added': '{what} añadió una llave de acceso',
       'member.passkey_removed': '{what} quitó una llave de acceso',
       'member.identity_added': '{what} conectó una cuenta para entrar',
