@@ -205,7 +205,7 @@ function renderEventTable(screen: Screen, events: readonly Event[]): Html {
   const row = ({ id, type, checkoutId, actor, createdAt, sequence }: Event) =>
     html`<tr><td class="c1"><a class="whole" href="${base}/developers/events/${id}"><code>${type}</code></a></td>
 <td class="c3">${checkoutId !== null && showShort(checkoutId)}</td>
-<td class="soft">${actor && nameActor(actor, screen.texts)}</td><td class="num soft">${sequence}</td>
+<td class="soft wraps">${actor && nameActor(actor, screen.texts)}</td><td class="num soft">${sequence}</td>
 <td class="c2 num soft">${at(screen, createdAt)}</td></tr>`
   return renderTable(
     [texts.event, texts.about, texts.by, { number: '#' }, { number: texts.time }],

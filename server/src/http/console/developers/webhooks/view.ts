@@ -302,7 +302,7 @@ function renderRow(screen: Screen, delivery: RecentDelivery, endpoint: WebhookEn
   const { id, type, createdAt, state, tries } = delivery
   const button = html`<button class="quiet tiny">${texts.resend}<span class="unseen"> ${type} ${id}</span></button>`
   return html`<tr><td class="c1"><a href="${base}/developers/deliveries/${id}"><code>${type}</code></a></td>
-<td class="soft">${endpoint ? showUrl(endpoint.url) : texts.deletedEndpoint}</td>
+<td class="soft wraps">${endpoint ? showUrl(endpoint.url) : texts.deletedEndpoint}</td>
 <td class="c3">${renderState(screen, state, tries > 0)} ${renderAnswer(screen, delivery)}</td>
 <td class="c4 num soft">${at(screen, createdAt)}</td>
 <td class="c2 num">${mayResend(screen, endpoint) && renderAgain(screen, id, button)}</td></tr>`
