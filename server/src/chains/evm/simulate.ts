@@ -17,7 +17,8 @@ import { isRevert, isUnfunded, readRevert } from './refusals.ts'
  * would be sent, because the code can tell the gas, sender and price.
  *
  * One provider's good answer is enough to accept a payment, because the logs decide later. A refusal is shown to the
- * payer, and a send costs us gas, so both need `witnessesMin` providers that agree.
+ * payer, so it needs `witnessesMin` providers that agree. So does a send, which costs us gas; but if too few answer and
+ * none of them objects, it is sent: at worst that wastes the gas of one try.
  */
 export type SignedTransfer = {
   readonly asset: string
