@@ -18,7 +18,8 @@ grant insert (id, store_id, payment_id, kind, checkout_id, note, actor, created_
 -- Not by column: checking those would cost a twentieth of a create.
 grant select, insert on events, authorizations, idempotency_keys, reserved_amounts, pasted_transactions,
   wallets, webhook_endpoints, api_keys, deliveries to farthing_serve;
-grant update (id, note, actor) on decisions to farthing_serve;
+-- A key's decision takes the place of a member's same one that is held back.
+grant update (id, note, actor, due_at, together, session_id) on decisions to farthing_serve;
 grant update (checkout_id, store_id, state, reason, claimed_at, resolved_at, is_credited)
   on authorizations to farthing_serve;
 grant update (cools_until, freed_at, looked_at) on reserved_amounts to farthing_serve;
@@ -123,6 +124,8 @@ grant select (id, email) on members to farthing_work;
 grant select on event_log, network_looks to farthing_work;
 grant select, delete on decisions to farthing_work;
 grant update (decided_at, outcome) on decisions to farthing_work;
+revoke execute on function acting_role from public;
+grant execute on function acting_role to farthing_work;
 grant select, delete on idempotency_keys to farthing_work;
 grant update (created_at) on idempotency_keys to farthing_work;
 grant select, delete on webhook_endpoints to farthing_work;
@@ -142,8 +145,8 @@ grant insert on events to farthing_console;
 grant insert on checkouts to farthing_console;
 grant update (status, version, page_version) on checkouts to farthing_console;
 grant select, insert on idempotency_keys to farthing_console;
-grant insert (id, store_id, payment_id, kind, checkout_id, note, actor, created_at), update (id, note, actor) on decisions
-  to farthing_console;
+grant insert (id, store_id, payment_id, kind, checkout_id, note, actor, created_at, due_at, together, session_id),
+  update (id, note, actor, due_at, together, session_id), delete on decisions to farthing_console;
 grant update (name, logo_url, accent_color, finality_policy, revision, support_email, support_url, legal_name,
   legal_address, tax_id, time_zone, report_currency, wallet_changes, manager_refund_limit, proven_at) on stores to farthing_console;
 grant select, update on wallet_changes to farthing_console;

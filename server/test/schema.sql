@@ -1,3 +1,11 @@
+CREATE FUNCTION public.acting_role(of_session text, in_store text) RETURNS text
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+  select m.role from memberships m join sessions s on s.member_id = m.member_id
+  where m.store_id = in_store and s.id = of_session for share of m for key share of s
+$$;
+
 CREATE FUNCTION public.clock() RETURNS timestamp with time zone
     LANGUAGE sql STABLE
     AS $$
@@ -529,8 +537,12 @@ CREATE TABLE public.decisions (
     decided_at timestamp with time zone,
     outcome json,
     note text,
+    due_at timestamp with time zone,
+    together text COLLATE pg_catalog."C",
+    session_id text COLLATE pg_catalog."C",
     CONSTRAINT decisions_check CHECK (((decided_at IS NULL) = (outcome IS NULL))),
     CONSTRAINT decisions_check1 CHECK (((kind = 'accept'::text) OR (checkout_id IS NULL))),
+    CONSTRAINT decisions_held_check CHECK ((num_nulls(due_at, together, session_id) = ANY (ARRAY[0, 3]))),
     CONSTRAINT decisions_kind_check CHECK ((kind = ANY (ARRAY['accept'::text, 'dismiss'::text, 'note'::text]))),
     CONSTRAINT decisions_note_check CHECK (((octet_length(note) >= 1) AND (octet_length(note) <= 1000)))
 );
@@ -1518,6 +1530,10 @@ CREATE INDEX decisions_applied ON public.decisions USING btree (decided_at) WHER
 
 CREATE INDEX decisions_by_store ON public.decisions USING btree (store_id, id) WHERE (decided_at IS NULL);
 
+CREATE UNIQUE INDEX decisions_held ON public.decisions USING btree (payment_id, store_id) WHERE ((decided_at IS NULL) AND (due_at IS NOT NULL));
+
+CREATE INDEX decisions_held_by_store ON public.decisions USING btree (store_id, created_at) WHERE (due_at IS NOT NULL);
+
 CREATE UNIQUE INDEX decisions_waiting ON public.decisions USING btree (payment_id, store_id, kind, COALESCE(checkout_id, ''::text)) WHERE (decided_at IS NULL);
 
 CREATE INDEX deliveries_due ON public.deliveries USING btree (endpoint_id, run_at) WHERE (state = 'pending'::text);
@@ -1926,6 +1942,8 @@ CREATE POLICY serve_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO
 ALTER TABLE public.store_gas ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.truncated_logs ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY undone_held ON public.decisions AS RESTRICTIVE FOR DELETE TO farthing_console USING (((decided_at IS NULL) AND (due_at IS NOT NULL)));
 
 ALTER TABLE public.wallet_changes ENABLE ROW LEVEL SECURITY;
 

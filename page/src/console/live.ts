@@ -61,7 +61,7 @@ function isBusy(): boolean {
   })
   const selection = getSelection()
   const isSelecting = selection !== null && !selection.isCollapsed && main.contains(selection.anchorNode)
-  return isTouched || isSelecting || main.querySelector('button:disabled') !== null
+  return isTouched || isSelecting || main.querySelector('button:disabled, .ask[open]') !== null
 }
 
 /** Keeps unfolded parts, the focus and shown messages as they were. */

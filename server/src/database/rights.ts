@@ -31,6 +31,7 @@ const otherFiles = [
   'temporary.sql',
   'events.sql',
   'checkouts.sql',
+  'decisions.sql',
   'refunds.sql',
   'wallets.sql',
   'wallet-changes.sql',

@@ -88,3 +88,9 @@ async function holdRole(tx: Transaction, id: SessionId, storeId: StoreId): Promi
   )
   return row?.role ?? null
 }
+
+/** The same for `work`, which carries out what a member decided a moment ago and may not read sessions. */
+export async function holdActingRole(tx: Transaction, id: SessionId, storeId: StoreId): Promise<Role | null> {
+  const [row] = await tx.query<{ role: Role | null }>('select acting_role($1, $2) as role', [id, storeId])
+  return row?.role ?? null
+}

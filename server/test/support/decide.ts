@@ -17,3 +17,14 @@ export function startDeciding({ ctx, databaseUrl }: Pick<TestApp, 'ctx' | 'datab
     await db.close()
   })
 }
+
+/** Ends the wait in which members can undo their decisions, and applies them. Returns how many. */
+export async function applyHeld({ ctx, databaseUrl }: Pick<TestApp, 'ctx' | 'databaseUrl'>): Promise<number> {
+  await ctx.db.query('update decisions set due_at = clock() where decided_at is null and due_at is not null')
+  const db = openDatabase({ url: urlAs('work', databaseUrl), connections: 2, name: 'test-held' })
+  try {
+    return await applyDecisions({ ...ctx, db }, ctx.now())
+  } finally {
+    await db.close()
+  }
+}

@@ -3,6 +3,9 @@ import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { Queue } from '../../events/rows.ts'
+import type { SessionId } from '../../ids.ts'
+import { holdActingRole } from '../../members/act.ts'
+import { mayAct } from '../../members/rights.ts'
 import { Problem, type ProblemCode, type ProblemExtras } from '../../problems.ts'
 import { acceptPayment, type Decision, type DecisionId, dismissPayment, notePayment } from './decide.ts'
 
@@ -19,6 +22,13 @@ export type Outcome =
 
 const verbs = { accept: acceptPayment, dismiss: dismissPayment, note: notePayment } as const
 
+/** SQL: the decision is to be applied now. Members' decisions are held back for a while. */
+const isDue = 'decided_at is null and (due_at is null or due_at <= clock())'
+
+type Waiting = Decision & {
+  /** Of a member's decision that was held back. */ readonly sessionId: SessionId | null
+}
+
 const decisionsPerRun = 100
 /** Far longer than a request waits for an outcome. */
 const outcomesKeptHours = 24
@@ -32,7 +42,7 @@ export async function applyDecisions(ctx: Context, now: Date): Promise<number> {
   // The oldest of each store, then the second of each, and so on.
   const waiting = await ctx.db.query<{ id: DecisionId }>(
     `select id from (select id, row_number() over (partition by store_id order by id) as place
-       from decisions where decided_at is null) waiting
+       from decisions where ${isDue}) waiting
      order by place, id limit $1`,
     [decisionsPerRun],
   )
@@ -56,7 +66,10 @@ async function apply(ctx: Context, id: DecisionId, now: Date): Promise<boolean> 
       const decision = await lockDecision(tx, id)
       if (!decision) return false
       const decide = verbs[decision.kind]
-      await writeOutcome(tx, id, { payment: await decide(ctx, tx, decision, now) } satisfies Outcome)
+      const outcome = (await isRevoked(tx, decision))
+        ? revoked
+        : { payment: await decide(ctx, tx, decision, now) }
+      await writeOutcome(tx, id, outcome satisfies Outcome)
       crashPoint(ctx, 'decide-before-commit')
       return true
     })
@@ -84,14 +97,30 @@ export async function forgetDecisions({ db }: Context): Promise<void> {
 }
 
 /** Null if it was applied meanwhile, or if another process is applying it. */
-async function lockDecision(tx: Transaction, id: DecisionId): Promise<Decision | null> {
-  const [decision] = await tx.query<Decision>(
+async function lockDecision(tx: Transaction, id: DecisionId): Promise<Waiting | null> {
+  const [decision] = await tx.query<Waiting>(
     `select id, store_id as "storeId", payment_id as "paymentId", kind, checkout_id as "checkoutId", note, actor,
-       created_at as "createdAt"
-     from decisions where id = $1 and decided_at is null for no key update skip locked`,
+       created_at as "createdAt",
+       session_id as "sessionId"
+     from decisions where id = $1 and ${isDue} for no key update skip locked`,
     [id],
   )
   return decision ?? null
+}
+
+const revoked: Outcome = {
+  problem: {
+    code: 'scope_required',
+    detail: 'The member may no longer decide, or is signed out.',
+    extras: {},
+  },
+}
+
+/** Whether the member has lost the right to decide, or the session, since they decided. Neither is lost until the commit. */
+async function isRevoked(tx: Transaction, { sessionId, storeId }: Waiting): Promise<boolean> {
+  if (sessionId === null) return false
+  const role = await holdActingRole(tx, sessionId, storeId)
+  return role === null || !mayAct(role, 'payments:write')
 }
 
 async function writeOutcome(db: Database | Transaction, id: DecisionId, outcome: object): Promise<void> {
@@ -104,7 +133,7 @@ async function writeOutcome(db: Database | Transaction, id: DecisionId, outcome:
 /** Decisions that `work` has not taken yet. */
 export async function measureDecisions(db: Database): Promise<Queue> {
   const [row] = await db.query<Queue>(
-    `select count(*)::integer as count, min(created_at) as "oldestAt" from decisions where decided_at is null`,
+    `select count(*)::integer as count, min(coalesce(due_at, created_at)) as "oldestAt" from decisions where ${isDue}`,
   )
   return row ?? { count: 0, oldestAt: null }
 }

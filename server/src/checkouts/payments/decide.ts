@@ -13,6 +13,7 @@ import { readIsRestoring } from '../../payments/reconcile.ts'
 import { invalid, Problem } from '../../problems.ts'
 import { readReturned } from '../../refunds/create.ts'
 import { isRefunded, lockRefundsOf, readRefundable } from '../../refunds/rows.ts'
+import { checkText } from '../../stores/check-text.ts'
 import { toStoreWire } from '../checkout.ts'
 import { cedeLink } from '../links/cede.ts'
 import { lockCheckout, notePagesChanged, readCheckout } from '../rows.ts'
@@ -37,6 +38,14 @@ export type Decision = {
   readonly note: string | null
   readonly actor: Actor
   readonly createdAt: Date
+}
+
+/** A few sentences. The database refuses longer ones too. */
+const noteBytesMax = 1_000
+
+export function checkNote(note: string | null): void {
+  const mistakes = note === null ? [] : checkText('/note', note, noteBytesMax)
+  if (mistakes.length > 0) throw invalid(...mistakes)
 }
 
 /** Accepts a payment for a checkout although its amount or time is wrong, or although its checkout is unknown. */

@@ -4,13 +4,15 @@ import type { CreditRow } from '../../payments/credits/credit.ts'
 import type { Checkout } from '../checkout.ts'
 import { type CheckoutRow, toCheckout } from '../rows.ts'
 
-/** A checkout that an unmatched payment may have been meant for, and why. */
+/** An unpaid checkout that an unmatched payment may have been meant for, and why. */
 export type Likely = {
   readonly checkout: Checkout
-  /** The buyer named this transaction on the checkout's page. */
+  /** A buyer named this transaction on the checkout's page. Transactions are public, so that proves nothing. */
   readonly isNamed: boolean
-  /** The checkout asked for exactly this amount at this address. */
-  readonly isSameAmount: boolean
+  /** What the checkout asked for in the payment's token, nearest to what came; null if it takes other tokens only. */
+  readonly due: bigint | null
+  /** Whether what came is at most a tenth more or less than that. */
+  readonly isNear: boolean
 }
 
 /** No index contains amounts, so only this many checkouts before the payment are compared. */
@@ -20,8 +22,13 @@ const windowDays = 7
 /** A checkout with another amount is offered only if it was created shortly before. */
 const shortlyMinutes = 60
 const likelyMax = 3
+/** Anybody can name a transaction on any number of pages. */
+const namedMax = 2
 
-/** The unpaid checkouts that a payment may have been meant for, likeliest first. */
+/**
+ * The unpaid checkouts that a payment may have been meant for: those whose amount is near, nearest first, and those that
+ * somebody named the payment for, whatever their amount.
+ */
 export async function listLikely(
   db: Database,
   storeId: StoreId,
@@ -29,24 +36,31 @@ export async function listLikely(
   payment: Pick<CreditRow, 'paymentId' | 'network' | 'asset' | 'amount' | 'firstBlockTime'>,
 ): Promise<Likely[]> {
   const { firstBlockTime: at } = payment
-  const rows = await db.query<CheckoutRow & { is_named: boolean; is_same: boolean }>(
+  const rows = await db.query<CheckoutRow & { is_named: boolean; due: string | null; is_near: boolean }>(
     `with named as (
        select c.* from payment_hints h join checkouts c on c.id = h.checkout_id and c.store_id = $1 where h.payment_id = $2
-     ), near as (
+     ), recent as (
        select c.* from checkouts c where c.store_id = $1 and c.id >= $6 and c.id < $7 order by c.id desc limit ${windowRows}
      ), weighed as (
        select c.*, true as is_named from named c
-       union all select c.*, false from near c where c.id not in (select id from named)
+       union all select c.*, false from recent c where c.id not in (select id from named)
      ), judged as (
-       select c.*, exists (select 1 from json_to_recordset(c.options) as o (network text, asset text, amount numeric)
-           where o.network = $3 and lower(o.asset) = lower($4) and o.amount = $5::numeric)
-         or exists (select 1 from reserved_amounts r where r.checkout_id = c.id and r.network = $3
-           and lower(r.asset) = lower($4) and r.amount = $5::numeric) as is_same
-       from weighed c where c.status in ('OPEN', 'EXPIRED', 'CANCELED')
+       select c.*, d.due, coalesce(abs($5::numeric - d.due) * 10 <= d.due, false) as is_near
+       from weighed c left join lateral (
+         select a.due from (
+           select o.amount as due from json_to_recordset(c.options) as o (network text, asset text, amount numeric)
+             where o.network = $3 and lower(o.asset) = lower($4)
+           union all select r.amount from reserved_amounts r where r.checkout_id = c.id and r.network = $3
+             and lower(r.asset) = lower($4)
+         ) a order by abs($5::numeric - a.due) limit 1
+       ) d on true
+       where c.status in ('OPEN', 'EXPIRED', 'CANCELED')
      )
-     select * from judged
-     where is_named or is_same or created_at > $8::timestamptz - make_interval(mins => ${shortlyMinutes})
-     order by is_named desc, is_same desc, id desc limit ${likelyMax}`,
+     (select * from judged where is_near and (is_named or due = $5::numeric
+        or created_at > $8::timestamptz - make_interval(mins => ${shortlyMinutes}))
+      order by abs($5::numeric - due), id desc limit ${likelyMax})
+     union all
+     (select * from judged where is_named and not is_near order by id desc limit ${namedMax})`,
     [
       storeId,
       payment.paymentId,
@@ -61,7 +75,8 @@ export async function listLikely(
   return rows.map((row) => ({
     checkout: toCheckout(row),
     isNamed: row.is_named,
-    isSameAmount: row.is_same,
+    due: row.due === null ? null : BigInt(row.due),
+    isNear: row.is_near,
   }))
 }
 

@@ -5,11 +5,10 @@ import { openWaiters } from '../../database/waiters.ts'
 import { isId, newId, type StoreId } from '../../ids.ts'
 import { toPayment } from '../../payments/credits/credit.ts'
 import { readPayment } from '../../payments/credits/store-payments.ts'
-import { invalid, Problem } from '../../problems.ts'
-import { checkText } from '../../stores/check-text.ts'
+import { Problem } from '../../problems.ts'
 import { readCheckout } from '../rows.ts'
 import type { Outcome } from './apply-decisions.ts'
-import type { Decision, DecisionId } from './decide.ts'
+import { checkNote, type Decision, type DecisionId } from './decide.ts'
 
 /**
  * `serve` does not decide about payments: a thief who takes it over must not be able to write the facts from which
@@ -30,8 +29,6 @@ type Decided = {
   readonly isApplied: boolean
 }
 
-/** A few sentences. The database refuses longer ones too. */
-const noteBytesMax = 1_000
 /** Long enough for `work` on a busy machine, shorter than any client's patience. */
 const patienceMs = 5_000
 /** Per store: as many as `work` applies in one run, so a busy store is refused only while `work` is behind. */
@@ -67,8 +64,7 @@ export function openDecisions(
 
   return async ({ db }, storeId, actor, asked, now) => {
     const { note = null } = asked
-    const mistakes = note === null ? [] : checkText('/note', note, noteBytesMax)
-    if (mistakes.length > 0) throw invalid(...mistakes)
+    checkNote(note)
     const payment = isId('pay', asked.paymentId) ? await readPayment(db, storeId, asked.paymentId) : null
     if (!payment) throw new Problem('not_found', 'No such payment.')
     if (asked.checkoutId !== null && !(await isOwn(db, storeId, asked.checkoutId)))
@@ -99,8 +95,8 @@ async function isOwn(db: Database, storeId: StoreId, checkoutId: string): Promis
 }
 
 /**
- * Returns the decision's id. If the same decision already waits, returns the id of that one, and the last note counts.
- * Null if `waitingMax` other decisions of the store are waiting.
+ * Returns the decision's id. If the same decision already waits, returns the id of that one, the last note counts, and it
+ * is held back no longer. Null if `waitingMax` other decisions of the store are waiting.
  */
 export async function insertDecision(
   db: Database,
@@ -110,12 +106,13 @@ export async function insertDecision(
   const [row] = await db.query<{ id: DecisionId }>(
     `insert into decisions as d (id, store_id, payment_id, kind, checkout_id, actor, created_at, note)
      select $1, $2, $3, $4, $5, $6, $7, $8
-     where (select count(*) from (select 1 from decisions where store_id = $2 and decided_at is null limit $9) w) < $9
+     where (select count(*) from (select 1 from decisions where store_id = $2 and decided_at is null and due_at is null
+         limit $9) w) < $9
        or exists (select 1 from decisions where payment_id = $3 and store_id = $2 and kind = $4
          and coalesce(checkout_id, '') = coalesce($5, '') and decided_at is null)
      on conflict (payment_id, store_id, kind, coalesce(checkout_id, '')) where decided_at is null
        do update set note = case when d.kind = 'note' then excluded.note else coalesce(excluded.note, d.note) end,
-         actor = excluded.actor
+         actor = excluded.actor, due_at = null, together = null, session_id = null
      returning id`,
     [
       decision.id,

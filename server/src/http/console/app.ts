@@ -103,7 +103,7 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
     mountSignIn(scope, ctx, identities)
     mountAccount(scope, ctx, identities?.provider ?? null)
     mountStop(scope, ctx)
-    mountInbox(store, ctx)
+    mountInbox(store)
     mountActivity(store, ctx)
     mountDevelopers(store, ctx)
     mountHome(store)

@@ -1,5 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { countHeld } from '../../checkouts/payments/hold-decision.ts'
 import type { Context } from '../../context.ts'
+import type { Database } from '../../database/db.ts'
+import type { StoreId } from '../../ids.ts'
 import { countUndecided } from '../../payments/credits/store-payments.ts'
 import { sendCompressed } from '../page/accept.ts'
 import { openAssets } from '../page/assets.ts'
@@ -107,7 +110,7 @@ async function readFrame(
   // The answer to a form is left at once.
   const shown = request.method === 'GET' ? store : null
   const [undecided, stepsLeft] = await Promise.all([
-    shown && countUndecided(forStore(ctx, shown.storeId).db, shown.storeId, countMax + 1),
+    shown && countLeft(forStore(ctx, shown.storeId).db, shown.storeId),
     shown && hasStepsLeft(ctx, request, reply, shown),
   ])
   return {
@@ -120,6 +123,13 @@ async function readFrame(
     memberName: member.name,
     formField: field,
   }
+}
+
+/** Payments that wait for a decision, without those that a member has decided about a moment ago. */
+async function countLeft(db: Database, storeId: StoreId): Promise<number> {
+  const held = await countHeld(db, storeId)
+  const count = await countUndecided(db, storeId, countMax + 1 + held)
+  return Math.max(0, count - held)
 }
 
 /** The payment page's policy, but without pictures from elsewhere, and with a referrer for our own forms. */

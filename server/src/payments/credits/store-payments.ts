@@ -41,7 +41,11 @@ export async function readPayment(
      ) k where k.may_decide is not null`,
     values,
   )
-  return row ? { ...toCreditRow(row), mayDecide: row.may_decide } : null
+  return row ? toStorePayment(row) : null
+}
+
+function toStorePayment(row: RawCredit & { may_decide: boolean }): StorePayment {
+  return { ...toCreditRow(row), mayDecide: row.may_decide }
 }
 
 /** The checkout that one of the store's payments belongs to. */
@@ -232,39 +236,89 @@ const centUnits = 10_000n
 
 const isOpen = 'k.orphaned_at is null and k.dismissed_at is null and k.accepted_at is null'
 
-/**
- * SQL: money that completed no checkout, and has been neither accepted nor dismissed. Its indexes contain nothing else,
- * so dismissed payments cost nothing here. It reads the newest `windowRows` of the store's checkouts, and of each of
- * its wallets. Amounts under a cent without a checkout are left out, so that strangers must pay to fill that window;
- * the list of payments has them.
- */
-function undecided(values: unknown[], rows = windowRows): string {
-  const newest = (condition: string) =>
-    `(select k.*, case when k.checkout_id is not null then true else ${rightOf('s.mode')} end as may_decide
-      from (select * from credits k where ${condition} and ${isOpen} order by k.payment_id desc limit ${rows}) k
-      join stores s on s.id = $1 where k.checkout_id is not null or ${isOfMode(values, 's.mode')})`
-  const branches = [
-    newest("k.store_id = $1 and k.checkout_id is not null and k.disposition <> 'exact'"),
-    `(select k.* from (select distinct pay_to from wallets where store_id = $1) w cross join lateral ${newest(
-      `k.pay_to = w.pay_to and k.checkout_id is null and k.amount >= ${centUnits}`,
-    )} k)`,
-  ]
-  return `(select * from (${branches.join(' union all ')}) k where k.may_decide is not null)`
+type UndecidedFilter = {
+  readonly disposition: Disposition | null
+  /** CAIP-2. */
+  readonly network: string | null
+  /** Only payments with smaller ids: older ones. */
+  readonly before: string
 }
 
-/** Newest first. `window` limits how many rows of each kind are read. */
+const allUndecided: UndecidedFilter = { disposition: null, network: null, before: 'pay~' }
+
+/**
+ * SQL: money that completed no checkout, and has been neither accepted nor dismissed. Its indexes contain nothing else,
+ * so dismissed payments cost nothing here. It reads the newest `rows` of the store's checkouts, and of each of its
+ * wallets; `is_end` marks the last that was read. Amounts under a cent without a checkout are left out, so that
+ * strangers must pay to fill that window; the list of payments has them.
+ */
+function undecided(values: unknown[], filter: UndecidedFilter, rows: number): string {
+  const { disposition, network, before } = filter
+  const isOlder = `k.payment_id < $${values.push(before)}`
+  const matches = [
+    ...(disposition === null ? [] : [`k.disposition = $${values.push(disposition)}`]),
+    ...(network === null ? [] : [`k.network = $${values.push(network)}`]),
+    'true',
+  ].join(' and ')
+  const newest = (condition: string) =>
+    `(select k.*, k.place = ${rows} as is_end, case when not (${matches}) then null
+        when k.checkout_id is not null then true
+        when ${isOfMode(values, 's.mode')} then ${rightOf('s.mode')} end as may_decide
+      from (select k.*, row_number() over (order by k.payment_id desc) as place from credits k
+        where ${condition} and ${isOpen} and ${isOlder} order by k.payment_id desc limit ${rows}) k
+      join stores s on s.id = $1)`
+  const ofCheckouts = () =>
+    newest("k.store_id = $1 and k.checkout_id is not null and k.disposition <> 'exact'")
+  const ofWallets = () =>
+    `(select k.* from (select distinct pay_to from wallets where store_id = $1) w cross join lateral ${newest(
+      `k.pay_to = w.pay_to and k.checkout_id is null and k.amount >= ${centUnits}`,
+    )} k)`
+  const branches = [
+    ...(disposition === 'unmatched' ? [] : [ofCheckouts()]),
+    ...(disposition === null || disposition === 'unmatched' ? [ofWallets()] : []),
+  ]
+  return `(select * from (${branches.join(' union all ')}) k where k.may_decide is not null or k.is_end)`
+}
+
+type UndecidedRows = {
+  readonly rows: StorePayment[]
+  /** Older ones follow before this id; null if there are none. */
+  readonly before: string | null
+}
+
+/** Newest first. `window` limits how many rows of each kind are read, so a page with a filter can be short. */
 export async function listUndecided(
   db: Database,
   storeId: StoreId,
   limit: number,
+  filter = allUndecided,
   window = windowRows,
-): Promise<StorePayment[]> {
-  const values: unknown[] = [storeId, limit]
-  const rows = await db.query<RawCredit & { may_decide: boolean }>(
-    `select ${columns}, k.may_decide from ${undecided(values, window)} k order by k.payment_id desc limit $2`,
+): Promise<UndecidedRows> {
+  const values: unknown[] = [storeId, limit + 1]
+  const found = await db.query<RawCredit & { may_decide: boolean | null; is_end: boolean }>(
+    `select ${columns}, k.may_decide, k.is_end from ${undecided(values, filter, window)} k
+     order by k.payment_id desc limit $2`,
     values,
   )
-  return rows.map((row) => ({ ...toCreditRow(row), mayDecide: row.may_decide }))
+  // What is older than the end of one kind's window may be missing.
+  const end = found.findIndex(({ is_end }) => is_end)
+  const seen = end < 0 ? found : found.slice(0, end + 1)
+  const rows = seen.flatMap(({ may_decide, ...row }) =>
+    may_decide === null ? [] : toStorePayment({ ...row, may_decide }),
+  )
+  const shown = rows.slice(0, limit)
+  const isCut = rows.length > limit
+  return { rows: shown, before: (isCut ? shown.at(-1)?.paymentId : found[end]?.payment_id) ?? null }
+}
+
+/** Those of the store's payments with these ids, whether or not they are decided. */
+export async function readPayments(
+  db: Database,
+  storeId: StoreId,
+  paymentIds: readonly string[],
+): Promise<StorePayment[]> {
+  const found = await Promise.all(paymentIds.map((id) => readPayment(db, storeId, id)))
+  return found.filter((payment) => payment !== null)
 }
 
 /** Reads one by its id, even outside the window or below a cent. */
@@ -293,10 +347,17 @@ export function isDust({ checkoutId, amount }: Pick<CreditRow, 'checkoutId' | 'a
 }
 
 /** Counts them, up to `max`. */
-export async function countUndecided(db: Database, storeId: StoreId, max: number): Promise<number> {
+export async function countUndecided(
+  db: Database,
+  storeId: StoreId,
+  max: number,
+  filter = allUndecided,
+  window = windowRows,
+): Promise<number> {
   const values: unknown[] = [storeId, max]
   const [row] = await db.query<{ count: number }>(
-    `select count(*)::integer as count from (select 1 from ${undecided(values)} k limit $2) k`,
+    `select count(*)::integer as count from (select 1 from ${undecided(values, filter, window)} k
+       where k.may_decide is not null limit $2) k`,
     values,
   )
   return row?.count ?? 0

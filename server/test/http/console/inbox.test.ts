@@ -5,13 +5,12 @@ import { test } from 'node:test'
 import { newId } from '../../../src/ids.ts'
 import { completeByHand, creditByHand, letTimePass, payer, setStatus } from '../../support/by-hand.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'
-import { startDeciding } from '../../support/decide.ts'
+import { applyHeld } from '../../support/decide.ts'
 import { enrolWith, inviteBy, openConsole, openInvitedStore } from './support/console.ts'
 
 const console = await openConsole()
 const { farthing } = console
 const { db } = farthing.ctx
-startDeciding(farthing)
 
 async function openShop() {
   const { store, token } = await openInvitedStore(console, { evmWallet: newPayer().address })
@@ -122,40 +121,39 @@ test('a payment’s own link to the inbox opens it, however many are newer, unti
   const stranger = await openShop()
   assert(!isIn((await stranger.owner.browser.get(`${stranger.path}?payment=${paymentId}`)).body))
   await owner.browser.post(`${path}/dismiss`, { paymentId })
+  assert.equal(await applyHeld(farthing), 1)
   assert(!isIn((await owner.browser.get(`${path}?payment=${paymentId}`)).body))
 })
 
-test('likely checkouts come first with their reason, one is found by its order, and a member’s choice pays it', async () => {
+test('only checkouts that asked for about the amount are offered, none chosen; one is found by its order and accepted', async () => {
   const { store, owner, path } = await openShop()
-  const [plain, named, found] = [
-    await store.create({ orderId: 'plain', priceAmount: '48', priceCurrency: 'USD' }),
-    await store.create({ orderId: 'named', priceAmount: '48', priceCurrency: 'USD' }),
-    await store.create({ orderId: 'found <b>', priceAmount: '9', priceCurrency: 'USD' }),
+  const make = (orderId: string, priceAmount: string) =>
+    store.create({ orderId, priceAmount, priceCurrency: 'USD' })
+  const [plain, near, far, found] = [
+    await make('plain', '48'),
+    await make('near', '53'),
+    await make('far', '54'),
+    await make('found <b>', '9'),
   ]
   await db.query("update checkouts set created_at = clock() - interval '3 hours' where id = $1", [found.id])
   const paymentId = await creditByHand(farthing, plain.id)
   await db.query('update credits set amount = amount - 1 where payment_id = $1', [paymentId])
-  await db.query(
-    `insert into payment_hints (payment_id, checkout_id, disposition, created_at) values ($1, $2, 'unmatched', clock())`,
-    [paymentId, named.id],
-  )
   const { body } = await owner.browser.get(path)
   const choices = [...body.matchAll(/<label class="choice">.*?<\/label>/g)].map(([each]) => each)
-  const [best = '', next = ''] = choices
-  assert.equal(choices.length, 2)
-  assert(best.includes(named.id) && best.includes('gave this transaction'))
-  assert(best.includes(' checked') && best.includes('the same amount'))
-  assert(next.includes(plain.id) && !next.includes('gave this transaction'))
+  assert.equal(choices.length, 2, 'a tenth more than what came, and no more')
+  assert(choices[0]?.includes(plain.id) && choices[0].includes('the same amount'))
+  assert(choices[1]?.includes(near.id) && choices[1].includes('asked for 53.00 USDC'))
+  assert(!body.includes(far.id) && !body.includes(' checked') && !/likely/i.test(body))
   const searched = await owner.browser.get(
     `${path}?payment=${paymentId}&find=${encodeURIComponent('found <b>')}`,
   )
   assert(searched.body.includes(`value="${found.id}"`) && !searched.body.includes('found <b>'))
+  assert(!searched.body.includes(' checked'))
   const missing = await owner.browser.get(`${path}?payment=${paymentId}&find=nothing`)
   assert(missing.body.includes('There is no unpaid checkout'))
   const accepted = await owner.browser.post(`${path}/accept`, { paymentId, checkoutId: found.id })
-  assert.equal(accepted.headers.location, `${path}?payment=${paymentId}&said=accepted`)
-  const after = await owner.browser.get(accepted.headers.location)
-  assert(after.body.includes('The order is paid.') && after.body.includes('Nothing to decide'))
+  assert.equal(accepted.headers.location, `${path}?payment=${paymentId}#${paymentId}`)
+  assert.equal(await applyHeld(farthing), 1)
   assert.equal((await store.call('GET', `/api/v1/checkouts/${found.id}`)).json().status, 'COMPLETED')
   const told = (await store.events()).filter(({ type }) => type === 'payment.accepted')
   assert.deepEqual(
@@ -166,6 +164,52 @@ test('likely checkouts come first with their reason, one is found by its order, 
   assert.match(decided.body, /Recently decided.*accepted for.*found &#60;b&#62;.*Olga/s)
   const again = await owner.browser.post(`${path}/accept`, { paymentId, checkoutId: plain.id })
   assert.match(String(again.headers.location), /said=payment_not_open$/)
+})
+
+test('what a buyer named is labelled as that: it comes first nowhere, and with another amount it is only said', async () => {
+  const { store, owner, path } = await openShop()
+  const make = (orderId: string, priceAmount: string) =>
+    store.create({ orderId, priceAmount, priceCurrency: 'USD' })
+  const [asked, named, wrong] = [
+    await make('asked', '48'),
+    await make('named', '49'),
+    await make('wr"ong<i>', '9'),
+  ]
+  const paymentId = await creditByHand(farthing, asked.id)
+  for (const { id } of [named, wrong])
+    await db.query(
+      `insert into payment_hints (payment_id, checkout_id, disposition, created_at) values ($1, $2, 'unmatched', clock())`,
+      [paymentId, id],
+    )
+  const { body } = await owner.browser.get(path)
+  const choices = [...body.matchAll(/<label class="choice">.*?<\/label>/g)].map(([each]) => each)
+  assert.equal(choices.length, 2)
+  assert(choices[0]?.includes(asked.id) && !choices[0].includes('Named on the page'))
+  assert(choices[1]?.includes(named.id) && choices[1].includes('Named on the page. Anyone can name'))
+  assert(!body.includes(`value="${wrong.id}"`) && !body.includes('wr"ong<i>'))
+  assert.match(
+    body.replaceAll(/<[^>]+>/g, ''),
+    /Named on the page of wr&#34;ong&#60;i&#62;, which asked for 9.00 USDC/,
+  )
+  const spanish = await owner.browser.get(`${path}?lang=es`)
+  assert(spanish.body.includes('Indicada en la página') && !/probable/i.test(spanish.body))
+})
+
+test('a title says what was paid of what was asked, also once that is accepted and more money came', async () => {
+  const { store, owner, path } = await openShop()
+  const { id } = await store.create({ orderId: '1271', priceAmount: '19.50', priceCurrency: 'USD' })
+  const title = async () => {
+    const { body } = await owner.browser.get(`/stores/${store.id}/checkouts/${id}`)
+    return /<h1 class="price">(.*?)<\/h1>/s.exec(body)?.[1]?.replaceAll(/<[^>]+>/g, '')
+  }
+  assert.equal(await title(), 'US$19.50 Open')
+  const paymentId = await creditFor(id, 'underpaid', -3_315_000)
+  assert.equal(await title(), '16.185 USDC of US$19.50 Underpaid')
+  await owner.browser.post(`${path}/accept`, { paymentId })
+  assert.equal(await applyHeld(farthing), 1)
+  assert.equal(await title(), '16.185 USDC of US$19.50 Paid')
+  await creditFor(id, 'overpaid', -16_185_000)
+  assert.equal(await title(), '16.185 USDC of US$19.50 Paid')
 })
 
 test('a payment is put aside with a note under the member’s name; who may only look decides nothing', async () => {
@@ -183,7 +227,8 @@ test('a payment is put aside with a note under the member’s name; who may only
   const long = await owner.browser.post(`${path}/dismiss`, { paymentId, note: 'é'.repeat(501) })
   assert.match(String(long.headers.location), /said=note$/)
   const done = await owner.browser.post(`${path}/dismiss`, { paymentId, note: ' my own\r\ntest ' })
-  assert.match(String(done.headers.location), /said=dismissed$/)
+  assert.equal(done.headers.location, `${path}?payment=${paymentId}#${paymentId}`)
+  assert.equal(await applyHeld(farthing), 1)
   const payment = (await store.call('GET', `/api/v1/payments/${paymentId}`)).json()
   assert.deepEqual([payment.note.text, payment.note.actor.name], ['my own test', 'Olga'])
   await store.events()
@@ -204,4 +249,94 @@ test('another store’s payments and checkouts cannot be decided about', async (
     const { headers } = await mine.owner.browser.post(`${mine.path}/accept`, asked)
     assert.match(String(headers.location), /said=not_found$/, JSON.stringify(asked))
   }
+})
+
+async function receiveMany(storeId: string, checkoutId: string, count: number): Promise<void> {
+  await db.query(
+    `insert into credits (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
+       position, asset, payer, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time, included_at)
+     select o.network, '0x' || md5($1 || i), 0, 'pay_00' || lpad(i::text, 26, '0'), 1, clock(), '0x' || md5($1 || i), 0,
+       lower(o.asset), $3, lower(o."payTo"), o.amount - 1, $2, $1, case when i % 50 = 0 then 'late' else 'underpaid' end,
+       clock(), clock()
+     from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text),
+       generate_series(1, $4::integer) i where c.id = $1 and o.network = (c.options->0->>'network')`,
+    [checkoutId, storeId, payer.toLowerCase(), count],
+  )
+}
+
+test('of 5,000 payments every page goes on where the last one ended, also those of one kind', async () => {
+  const { store, owner, path } = await openShop()
+  const { id } = await store.create({ orderId: 'many' })
+  await receiveMany(store.id, id, 5_000)
+  const walk = async (query: string) => {
+    const seen: string[] = []
+    for (let next: string | undefined = `${path}?${query}`; next !== undefined; ) {
+      const { body } = await owner.browser.get(next.replaceAll('&#38;', '&').replaceAll('&amp;', '&'))
+      seen.push(...[...body.matchAll(/<details class="item" id="(\w+)"/g)].map(([, each = '']) => each))
+      next = /href="([^"]*before=[^"]*)">Older/.exec(body)?.[1]
+    }
+    return seen
+  }
+  const idOf = (i: number) => `pay_00${`${i}`.padStart(26, '0')}`
+  const late = Array.from({ length: 100 }, (_, i) => idOf(5_000 - 50 * i))
+  assert.deepEqual(await walk('kind=late'), late)
+  const oldest = Array.from({ length: 190 }, (_, i) => idOf(190 - i))
+  assert.deepEqual(await walk(`before=${idOf(191)}`), oldest)
+  assert((await owner.browser.get(`${path}?kind=unmatched`)).body.includes('Nothing here'))
+  assert((await owner.browser.get(`${path}?kind=<b>&network=x&before=%00&payment='`)).statusCode < 500)
+})
+
+test('a filter is put aside in one go: 200 at most, nothing that came later, undone together', async () => {
+  const { store, owner, path } = await openShop()
+  const { id } = await store.create({ orderId: 'many' })
+  await receiveMany(store.id, id, 250)
+  const { body } = await owner.browser.get(`${path}?kind=underpaid`)
+  assert(body.includes('Put the newest 200 aside'))
+  assert(!(await owner.browser.get(path)).body.includes('dismiss-all'), 'only what a filter shows')
+  const [, newest = ''] = /name="newest" value="(\w+)"/.exec(body) ?? []
+  const later = await creditFor(id, 'underpaid', -2)
+  const all = { kind: 'underpaid', newest }
+  for (const wrong of ['', 'x', '~'])
+    assert.match(
+      String((await owner.browser.post(`${path}/dismiss-all`, { ...all, newest: wrong })).headers.location),
+      /said=not_found$/,
+    )
+  const dismiss = () => owner.browser.post(`${path}/dismiss-all`, all)
+  await Promise.all([dismiss(), dismiss()])
+  const held = await db.query<{ together: string; paymentId: string }>(
+    'select together, payment_id as "paymentId" from decisions where store_id = $1 and decided_at is null',
+    [store.id],
+  )
+  assert.equal(held.length, 200, 'twice is once')
+  assert(!held.some(({ paymentId }) => paymentId === later))
+  const after = await owner.browser.get(`${path}?kind=underpaid`)
+  assert(after.body.includes('Undo all') && after.body.includes('class="item decided"'))
+  for (const together of new Set(held.map((each) => each.together)))
+    await owner.browser.post(`${path}/undo`, { together })
+  assert.equal(await applyHeld(farthing), 0)
+  await dismiss()
+  assert.equal(await applyHeld(farthing), 100)
+  assert.equal(await applyHeld(farthing), 100)
+  assert.equal(await applyHeld(farthing), 0)
+  const dismissed = await db.query(
+    'select 1 as one from credits where store_id = $1 and dismissed_at is not null',
+    [store.id],
+  )
+  assert.equal(dismissed.length, 200)
+})
+
+test('a store holds 500 decisions back at most, and keys decide meanwhile', async () => {
+  const { store, owner, path } = await openShop()
+  const { id } = await store.create({ orderId: 'full' })
+  await receiveMany(store.id, id, 3)
+  await db.query(
+    `insert into decisions (id, store_id, payment_id, kind, actor, created_at, due_at, together, session_id)
+     select 'dec_held' || i || $1, $1, 'pay_' || i, 'dismiss', '{}', clock(), clock() + interval '1 day', 'x', 'x'
+     from generate_series(1, 500) i`,
+    [store.id],
+  )
+  const refused = await owner.browser.post(`${path}/dismiss`, { paymentId: `pay_00${'1'.padStart(26, '0')}` })
+  assert.match(String(refused.headers.location), /said=rate_limited$/)
+  assert((await owner.browser.get(path)).statusCode === 200)
+  await db.query('delete from decisions where store_id = $1', [store.id])
 })

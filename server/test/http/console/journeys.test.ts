@@ -54,8 +54,9 @@ test('journeys by keyboard', async (t) => {
     assert.match(why, /Late[\s\S]*had expired/)
     const id = (await item.getAttribute('id')) ?? ''
     if ((await item.getAttribute('open')) === null) await press(page, `#${id} > summary`)
-    await press(page, `#${id} form button`, 'Accept')
-    await page.getByRole('status').first().waitFor()
+    await press(page, `#accept-${id} > summary`, 'Accept for')
+    await press(page, `#accept-${id} button`, 'Yes, accept it')
+    await page.locator(`#${id}.decided`).getByRole('button', { name: 'Undo' }).waitFor()
     const [decision] = await ctx.db.query<{ kind: string; by: string }>(
       `select kind, actor->>'name' as by from decisions where payment_id = $1`,
       [id],

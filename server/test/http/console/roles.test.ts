@@ -60,6 +60,8 @@ const rightOf: Readonly<Record<string, Right>> = {
   'GET /inbox': 'payments:read',
   'POST /inbox/accept': 'payments:write',
   'POST /inbox/dismiss': 'payments:write',
+  'POST /inbox/dismiss-all': 'payments:write',
+  'POST /inbox/undo': 'payments:write',
   'GET /refunds': 'refunds:read',
   'GET /refunds/:refundId': 'refunds:read',
   'POST /refunds/:refundId/cancel': 'refunds:write',

@@ -1,4 +1,5 @@
 import type { Payment } from '@farthing/sdk'
+import { listHeld } from '../../../checkouts/payments/hold-decision.ts'
 import { listPayments } from '../../../checkouts/payments/list.ts'
 import { listSummaries, type Summary } from '../../../checkouts/read.ts'
 import { type DayRange, type Period, periods, readTakings } from '../../../checkouts/rollups/takings.ts'
@@ -7,7 +8,7 @@ import { listTroubled } from '../../../events/webhooks/endpoints.ts'
 import type { StoreId } from '../../../ids.ts'
 import { readSpare } from '../../../members/recovery-codes.ts'
 import { Refusal } from '../../../members/refusal.ts'
-import { listUndecided } from '../../../payments/credits/store-payments.ts'
+import { listUndecided, type StorePayment } from '../../../payments/credits/store-payments.ts'
 import { countForStore } from '../../../refunds/read.ts'
 import { sumReturned } from '../../../refunds/rows.ts'
 import { listChanges } from '../../../stores/change.ts'
@@ -67,7 +68,7 @@ export async function readHome(
       period,
       reportCurrency: store.reportCurrency,
       latest: await readLatest(ctx, storeId),
-      undecided: await listUndecided(ctx.db, storeId, undecidedMax + 1, undecidedMax),
+      undecided: await readUndecided(ctx, storeId),
       refunds: sees.refunds ? await countForStore(ctx.db, storeId) : 0,
       troubled: sees.endpoints ? await listTroubled(ctx.db, storeId) : [],
       hasWaitingWallet: (await listChanges(ctx.db, storeId)).some(({ madeAt }) => madeAt === null),
@@ -77,6 +78,14 @@ export async function readHome(
       now,
     }
   })
+}
+
+/** Without those that a member has decided about a moment ago. */
+async function readUndecided({ db }: Context, storeId: StoreId): Promise<StorePayment[]> {
+  const wanted = undecidedMax + 1
+  const { rows } = await listUndecided(db, storeId, wanted, undefined, wanted)
+  const held = await listHeld(db, storeId)
+  return rows.filter(({ paymentId }) => held.get(paymentId)?.state !== 'waiting')
 }
 
 /** Its owner has neither proven it nor said that it cannot sign. */

@@ -1,17 +1,29 @@
 import type { FastifyReply } from 'fastify'
+import {
+  holdDecision,
+  holdDismissals,
+  listHeld,
+  togetherMax,
+  undoDecisions,
+} from '../../../checkouts/payments/hold-decision.ts'
 import { listLikely, readOwed } from '../../../checkouts/payments/likely.ts'
-import { openDecisions } from '../../../checkouts/payments/request-decision.ts'
 import { findUnpaid } from '../../../checkouts/read.ts'
-import type { Context } from '../../../context.ts'
 import { lookBack } from '../../../events/read.ts'
-import { listUndecided, readUndecided } from '../../../payments/credits/store-payments.ts'
+import { isId } from '../../../ids.ts'
+import { networks } from '../../../networks.ts'
+import {
+  countUndecided,
+  listUndecided,
+  readPayments,
+  readUndecided,
+  type StorePayment,
+} from '../../../payments/credits/store-payments.ts'
 import { Problem } from '../../../problems.ts'
 import { html } from '../../page/html.ts'
 import { renderApiLine } from '../parts.ts'
-import type { Screen, StoreRoutes } from '../screen.ts'
+import { type Screen, type StoreRoutes, withQuery } from '../screen.ts'
 import { hasText } from '../texts/choose.ts'
-import { forStore } from '../visitor.ts'
-import { type Result, renderInbox } from './view.ts'
+import { type Inbox, type InboxQuery, kinds, type Result, renderInbox } from './view.ts'
 
 const path = '/inbox'
 const write = 'payments:write'
@@ -21,54 +33,19 @@ const write = 'payments:write'
  */
 const itemsMax = 20
 const recentMax = 5
+/** How many payments of each kind are read for a filter, which no index covers. */
+const filteredRows = 1_000
 
 /** Money that completed no checkout: why it did not, and the decisions about it. */
-export function mountInbox({ get, post }: StoreRoutes, ctx: Context): void {
-  const decide = openDecisions(ctx, (storeId) => forStore(ctx, storeId).db)
-
+export function mountInbox({ get, post }: StoreRoutes): void {
   get(path, 'payments:read', async (screen) => {
-    const { storeId, ctx: mine } = screen
-    const query = queryOf(screen)
-    const [listed, named, { events }] = await Promise.all([
-      listUndecided(mine.db, storeId, itemsMax + 1),
-      readUndecided(mine.db, storeId, query.payment),
-      lookBack(
-        mine,
-        storeId,
-        { type: 'payment.*', checkoutId: null, actor: null, isByActor: true },
-        { to: null, limit: recentMax },
-      ),
-    ])
-    const newest = listed.slice(0, itemsMax)
-    const chosen = named?.paymentId ?? null
-    const isListed = newest.some(({ paymentId }) => paymentId === chosen)
-    const payments = named && !isListed ? [named, ...newest] : newest
-    const isFinding = chosen !== null && query.find !== ''
-    const [owed, found, ...likely] = await Promise.all([
-      readOwed(mine.db, storeId, payments),
-      isFinding ? findUnpaid(mine, storeId, query.find) : null,
-      ...payments.map(async (payment) =>
-        payment.checkoutId === null ? await listLikely(mine.db, storeId, ctx.config.cell, payment) : [],
-      ),
-    ])
-    const main = renderInbox(screen, {
-      items: payments.map((payment, place) => ({
-        payment,
-        owed: owed.get(payment.paymentId) ?? null,
-        likely: likely[place] ?? [],
-        search: payment.paymentId === chosen && found ? { text: query.find, found } : null,
-      })),
-      opened: chosen ?? payments[0]?.paymentId ?? null,
-      hasMore: listed.length > itemsMax,
-      recent: events,
-      result: query.said,
-    })
-    const [first] = payments
+    const inbox = await readInbox(screen)
+    const first = inbox.items.find(({ held }) => held?.state !== 'waiting')?.payment
     return screen.send({
       screen: 'inbox',
       title: screen.texts.inbox.title,
       isLive: true,
-      main: html`${main}${renderApiLine(
+      main: html`${renderInbox(screen, inbox)}${renderApiLine(
         screen,
         first
           ? {
@@ -81,51 +58,149 @@ export function mountInbox({ get, post }: StoreRoutes, ctx: Context): void {
     })
   })
 
-  post(`${path}/accept`, write, (screen) =>
-    answer(screen, async ({ memberCtx, storeId, actor, now, field }, paymentId) => {
-      const checkoutId = field('checkoutId')
-      const asked = { kind: 'accept', paymentId, checkoutId: checkoutId === '' ? null : checkoutId } as const
-      const { isApplied } = await decide(memberCtx, storeId, actor, asked, now)
-      return isApplied ? 'accepted' : 'doing'
+  post(`${path}/accept`, write, (screen) => decide(screen, 'accept'))
+  post(`${path}/dismiss`, write, (screen) => decide(screen, 'dismiss'))
+
+  post(`${path}/dismiss-all`, write, (screen) =>
+    answer(screen, '', async () => {
+      const { ctx, memberCtx, storeId, actor, session, now } = screen
+      // Only what the member saw: not what came since.
+      const newest = screen.field('newest')
+      if (!isId('pay', newest)) return 'not_found'
+      const shown = { ...filterOf(screen, screen.field), before: `${newest}~` }
+      const { rows } = await listUndecided(ctx.db, storeId, togetherMax, shown, filteredRows)
+      const paymentIds = rows.filter(({ mayDecide }) => mayDecide).map(({ paymentId }) => paymentId)
+      const by = { actor, sessionId: session.id }
+      await holdDismissals(memberCtx, storeId, by, { paymentIds, note: null }, now)
+      return null
     }),
   )
 
-  post(`${path}/dismiss`, write, (screen) =>
-    answer(screen, async ({ memberCtx, storeId, actor, now, field }, paymentId) => {
-      const note = field('note').trim().replaceAll(/\s+/g, ' ')
-      const asked = { kind: 'dismiss', paymentId, checkoutId: null, ...(note !== '' && { note }) } as const
-      const { isApplied } = await decide(memberCtx, storeId, actor, asked, now)
-      return isApplied ? 'dismissed' : 'doing'
+  post(`${path}/undo`, write, (screen) =>
+    answer(screen, screen.field('paymentId'), async () => {
+      const { undone, left } = await undoDecisions(screen.memberCtx, screen.storeId, screen.field('together'))
+      if (left > 0) return undone > 0 ? 'undonePartly' : 'tooLate'
+      return 'undone'
     }),
   )
 }
 
-type Query = { readonly payment: string; readonly find: string; readonly said: Result | null }
+async function decide(screen: Screen, kind: 'accept' | 'dismiss'): Promise<FastifyReply> {
+  const { memberCtx, storeId, actor, session, now, field } = screen
+  const paymentId = field('paymentId')
+  return await answer(screen, paymentId, async () => {
+    const [checkoutId, note] = [field('checkoutId'), field('note').trim().replaceAll(/\s+/g, ' ')]
+    const asked = {
+      ...{ kind, paymentId },
+      checkoutId: checkoutId === '' ? null : checkoutId,
+      note: note === '' ? null : note,
+    }
+    await holdDecision(memberCtx, storeId, { actor, sessionId: session.id }, asked, now)
+    return null
+  })
+}
+
+async function readInbox(screen: Screen): Promise<Inbox> {
+  const { storeId, ctx } = screen
+  const { db } = ctx
+  const query = queryOf(screen)
+  const filter = { ...query, before: query.before === '' ? 'pay~' : query.before }
+  const isNarrow = query.disposition !== null || query.network !== null
+  const window = isNarrow ? filteredRows : undefined
+  const log = { type: 'payment.*', checkoutId: null, actor: null, isByActor: true } as const
+  const [listed, named, held, count, { events }] = await Promise.all([
+    listUndecided(db, storeId, itemsMax, filter, window),
+    readUndecided(db, storeId, query.payment),
+    listHeld(db, storeId),
+    isNarrow ? countUndecided(db, storeId, togetherMax + 1, filter, window) : 0,
+    lookBack(ctx, storeId, log, { to: null, limit: recentMax }),
+  ])
+  const open = withPayment(listed.rows, named)
+  // What was decided lately stays where it was, so that nothing moves up under the pointer.
+  const shown = new Set(open.map(({ paymentId }) => paymentId))
+  const decided = [...held.values()]
+    .map(({ paymentId }) => paymentId)
+    .filter((id) => !shown.has(id) && id < filter.before && (listed.before === null || id >= listed.before))
+  const done = await readPayments(db, storeId, decided.toSorted().slice(-itemsMax))
+  const payments = [...open, ...done.filter((payment) => isOfKind(payment, query))].toSorted((a, b) =>
+    a.paymentId < b.paymentId ? 1 : -1,
+  )
+  const isFinding = named !== null && query.find !== ''
+  const undecided = payments.filter(({ paymentId }) => held.get(paymentId)?.state !== 'waiting')
+  const unknown = undecided.filter(({ checkoutId, acceptedAt }) => checkoutId === null && acceptedAt === null)
+  const [owed, found, ...likely] = await Promise.all([
+    readOwed(db, storeId, payments),
+    isFinding ? findUnpaid(ctx, storeId, query.find) : null,
+    ...unknown.map((payment) => listLikely(db, storeId, ctx.config.cell, payment)),
+  ])
+  const likelyOf = new Map(unknown.map(({ paymentId }, place) => [paymentId, likely[place]]))
+  return {
+    items: payments.map((payment) => ({
+      payment,
+      held: held.get(payment.paymentId) ?? null,
+      owed: owed.get(payment.paymentId) ?? null,
+      likely: likelyOf.get(payment.paymentId) ?? [],
+      search: payment === named && found ? { text: query.find, found } : null,
+    })),
+    ...{ query, count, before: listed.before, recent: events },
+  }
+}
+
+/** Whether a payment that is decided was in the list. What was accepted for a checkout is unmatched no longer. */
+function isOfKind(payment: StorePayment, { disposition, network }: InboxQuery): boolean {
+  const isKind = disposition === null || payment.disposition === disposition
+  return (
+    (isKind || (disposition === 'unmatched' && payment.acceptedAt !== null)) &&
+    (network === null || payment.network === network)
+  )
+}
+
+/** The list with the payment that the URL names, even if that is on another page. */
+function withPayment(rows: readonly StorePayment[], named: StorePayment | null): readonly StorePayment[] {
+  if (!named) return rows
+  return [named, ...rows.filter(({ paymentId }) => paymentId !== named.paymentId)]
+}
 
 /** An order's id may have 255 characters. */
 const findLengthMax = 300
 
-function queryOf({ request, asked, texts }: Screen): Query {
+function queryOf(screen: Screen): InboxQuery {
+  const { request, asked, texts } = screen
   const { find } = request.query as { find?: unknown }
   const said = asked('said')
   return {
+    ...filterOf(screen, asked),
     payment: asked('payment'),
+    before: asked('before'),
     find: typeof find === 'string' ? find.slice(0, findLengthMax).trim() : '',
     said: hasText(texts.inbox.results, said) ? said : null,
+    // A screen that loads itself again unfolds nothing by itself.
+    isRefresh: request.headers['x-refresh'] !== undefined,
   }
 }
 
-/** Goes back to the inbox, which shows the result. */
+function filterOf({ store }: Screen, read: (name: string) => string) {
+  const network = networks.find(({ caip2, mode }) => mode === store.mode && caip2 === read('network'))
+  return {
+    disposition: kinds.find((kind) => kind === read('kind')) ?? null,
+    network: network?.caip2 ?? null,
+  }
+}
+
+/** Goes back to the inbox: to the payment, which shows what was decided, or to the sentence that says what went wrong. */
 async function answer(
   screen: Screen,
-  work: (screen: Screen, paymentId: string) => Promise<Result>,
+  paymentId: string,
+  work: () => Promise<Result | null>,
 ): Promise<FastifyReply> {
-  const paymentId = screen.field('paymentId')
-  const said = await work(screen, paymentId).catch((error: unknown): Result => {
+  const said = await work().catch((error: unknown): Result => {
     if (!(error instanceof Problem)) throw error
     if (error.code === 'invalid_request') return 'note'
     if (!hasText(screen.texts.inbox.results, error.code)) throw error
     return error.code
   })
-  return screen.go(`/inbox?${new URLSearchParams({ payment: paymentId.slice(0, 40), said })}`)
+  const { disposition, network } = filterOf(screen, screen.field)
+  const [payment, before] = [paymentId.slice(0, 40), screen.field('before').slice(0, 40)]
+  const to = withQuery('/inbox', { kind: disposition, network, before, payment, said })
+  return screen.go(said === null && isId('pay', payment) ? `${to}#${payment}` : to)
 }

@@ -1,21 +1,48 @@
 import type { Event, Payment } from '@farthing/sdk'
 import { toShown } from '../../../chains/families.ts'
 import type { Checkout } from '../../../checkouts/checkout.ts'
+import { type Held, togetherMax, undoSeconds } from '../../../checkouts/payments/hold-decision.ts'
 import type { Likely, Owed } from '../../../checkouts/payments/likely.ts'
+import { networks } from '../../../networks.ts'
 import type { CreditRow } from '../../../payments/credits/credit.ts'
 import type { StorePayment } from '../../../payments/credits/store-payments.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
-import { showDuration, showFours, showMoney, showTime, showTokens } from '../formats.ts'
-import { renderFact, renderHead, renderTransaction } from '../parts.ts'
-import type { Screen } from '../screen.ts'
-import type { Texts } from '../texts/choose.ts'
+import { showCount, showDuration, showFours, showMoney, showTime, showTokens } from '../formats.ts'
+import {
+  renderChip,
+  renderFact,
+  renderFilter,
+  renderHead,
+  renderHidden,
+  renderOptions,
+  renderPager,
+  renderTransaction,
+} from '../parts.ts'
+import { type Screen, withQuery } from '../screen.ts'
+import { hasText, type Texts } from '../texts/choose.ts'
 
-/** What became of a decision. */
+/** What became of a form, where the payment itself does not show it. */
 export type Result = keyof Texts['inbox']['results']
+
+export const kinds = ['unmatched', 'underpaid', 'overpaid', 'late'] as const
+
+export type InboxQuery = {
+  readonly disposition: (typeof kinds)[number] | null
+  /** CAIP-2. */
+  readonly network: string | null
+  /** The page begins below this payment; empty for the first page. */
+  readonly before: string
+  readonly payment: string
+  readonly find: string
+  readonly said: Result | null
+  readonly isRefresh: boolean
+}
 
 type Item = {
   readonly payment: StorePayment
+  /** What a member decided about it lately. */
+  readonly held: Held | null
   /** The checkout it was meant for, if that is known. */
   readonly owed: Owed | null
   readonly likely: readonly Likely[]
@@ -24,44 +51,184 @@ type Item = {
 }
 
 export type Inbox = {
+  readonly query: InboxQuery
   readonly items: readonly Item[]
-  /** The payment that is unfolded. */
-  readonly opened: string | null
-  readonly hasMore: boolean
+  /** With a filter: how many payments it shows on all pages, up to one more than can be put aside together. */
+  readonly count: number
+  /** Where the next page begins. */
+  readonly before: string | null
   /** What members and keys did about payments, newest first. */
   readonly recent: readonly Event[]
-  readonly result: Result | null
 }
 
 export function renderInbox(screen: Screen, inbox: Inbox): Html {
   const texts = screen.texts.inbox
-  const { items, result, hasMore } = inbox
-  const isGood = result === 'accepted' || result === 'dismissed' || result === 'doing'
+  const { items, query, before } = inbox
+  const { said } = query
+  const isNarrow = query.disposition !== null || query.network !== null
+  const isEmpty = items.length === 0
+  const opened = openedOf(inbox)
+  const list = items.map((item) => renderItem(screen, inbox, item, opened))
+  const at = (place: string | null) => addressOf(screen, query, { before: place })
   return html`${renderHead(texts.title, { about: html`<p class="soft words">${texts.about}</p>` })}
-${result && html`<p class="note${isGood && ' good'}" role="status">${texts.results[result]}</p>`}
+${said && html`<p class="note${said === 'undone' && ' good'}" role="status">${texts.results[said]}</p>`}
+${(!isEmpty || isNarrow || query.before !== '') && renderFilters(screen, inbox)}
+${renderTogether(screen, inbox)}
 ${
-  items.length === 0
-    ? html`<section class="pane empty"><h2>${texts.empty}</h2><p class="soft">${texts.emptyAbout}</p></section>`
-    : html`<section aria-label="${texts.title}">${items.map((item) => renderItem(screen, inbox, item))}</section>`
+  isEmpty
+    ? renderEmpty(texts, isNarrow || query.before !== '')
+    : html`<section aria-label="${texts.title}">${list}</section>`
 }
-${hasMore && html`<p class="pane soft">${texts.more}</p>`}
+${renderPager(
+  { newest: screen.texts.payments.newest, older: screen.texts.payments.older },
+  query.before === '' ? null : at(null),
+  before === null ? null : at(before),
+)}
 ${renderRecent(screen, inbox)}`
 }
 
-function renderItem(screen: Screen, inbox: Inbox, item: Item): Html {
+function renderEmpty(texts: Texts['inbox'], isNarrow: boolean): Html {
+  if (isNarrow) return html`<section class="pane empty"><p>${texts.noneHere}</p></section>`
+  return html`<section class="pane empty"><h2>${texts.empty}</h2><p class="soft">${texts.emptyAbout}</p></section>`
+}
+
+/** The payment that is unfolded: the one in the URL, or else the first, unless the screen loads itself again. */
+function openedOf({ items, query }: Inbox): string | null {
+  if (items.some(({ payment }) => payment.paymentId === query.payment)) return query.payment
+  const first = items.find(({ payment, held }) => isLeft(payment, held))
+  return query.isRefresh || query.payment !== '' ? null : (first?.payment.paymentId ?? null)
+}
+
+/** Whether it still needs a decision. */
+function isLeft({ acceptedAt, dismissedAt, disposition }: StorePayment, held: Held | null): boolean {
+  return acceptedAt === null && dismissedAt === null && disposition !== 'exact' && held?.state !== 'waiting'
+}
+
+function addressOf(
+  { base }: Screen,
+  { disposition, network }: InboxQuery,
+  change: Readonly<Record<string, string | null>>,
+): string {
+  return withQuery(`${base}/inbox`, { kind: disposition, network, ...change })
+}
+
+/** By kind and network; with a filter, what it shows can be put aside together. */
+function renderFilters(screen: Screen, inbox: Inbox): Html {
+  const { query } = inbox
+  const { texts, base, store } = screen
+  const chips = [null, ...kinds].map((kind) =>
+    renderFilter(
+      addressOf(screen, query, { kind }),
+      kind === null ? texts.payments.all : texts.inbox.dispositions[kind],
+      query.disposition === kind,
+    ),
+  )
+  const offered = networks.filter(({ mode }) => mode === store.mode)
+  const options = renderOptions(query.network ?? '', [
+    ['', texts.payments.anyNetwork],
+    ...offered.map(({ caip2, name }) => [caip2, name] as const),
+  ])
+  return html`<div class="pane stack"><div class="row">${chips}</div>
+<form class="find" action="${base}/inbox">${query.disposition && renderHidden('kind', query.disposition)}
+<label class="field">${texts.payments.network}<select name="network">${options}</select></label>
+<button class="quiet">${texts.payments.apply}</button></form>
+${renderAsideAll(screen, inbox)}</div>`
+}
+
+function renderAsideAll(screen: Screen, { query, items, count }: Inbox): Html | null {
+  const { texts, locale, base, formFields } = screen
+  const newest = items.find(({ payment, held }) => isLeft(payment, held))?.payment.paymentId
+  if (count < 2 || newest === undefined || !screen.may('payments:write')) return null
+  const { asideAll, asideNewest, asideAbout, asideYes } = texts.inbox
+  const shown = {
+    count: showCount(locale, Math.min(count, togetherMax)),
+    seconds: showCount(locale, undoSeconds),
+  }
+  const title = fill(count > togetherMax ? asideNewest : asideAll, shown)
+  return html`<details class="ask" id="aside-all"><summary class="button quiet"><span>${title}</span></summary>
+<form class="stack" method="post" action="${base}/inbox/dismiss-all">${formFields}
+${renderKept(query)}${renderHidden('newest', newest)}<p class="words">${fill(asideAbout, shown)}</p>
+<div class="buttons"><button>${asideYes}</button></div></form></details>`
+}
+
+/** The filter and the page, which a form leads back to. */
+function renderKept({ disposition, network, before }: InboxQuery): Html {
+  return html`${disposition && renderHidden('kind', disposition)}${network && renderHidden('network', network)}${
+    before !== '' && renderHidden('before', before)
+  }`
+}
+
+/** What was put aside together is undone together. */
+function renderTogether(screen: Screen, { items, query }: Inbox): readonly Html[] {
+  const { texts, locale } = screen
+  const waiting = items.flatMap(({ held }) => (held?.state === 'waiting' && held.isOfSeveral ? held : []))
+  const groups = [...new Map(waiting.map((held) => [held.together, held])).values()]
+  return groups.map(
+    (held) =>
+      html`<div class="note good row apart" role="status"><span>${fill(texts.inbox.asideHeld, {
+        seconds: showCount(locale, undoSeconds),
+      })}</span>${renderUndo(screen, query, held)}</div>`,
+  )
+}
+
+function renderUndo(
+  screen: Screen,
+  query: InboxQuery,
+  { together, paymentId, isOfSeveral }: Held,
+): Html | null {
+  const { texts, base, formFields } = screen
+  if (!screen.may('payments:write')) return null
+  return html`<form class="undo" method="post" action="${base}/inbox/undo">${formFields}${renderKept(query)}
+${renderHidden('together', together)}${!isOfSeveral && renderHidden('paymentId', paymentId)}
+<button class="quiet">${isOfSeveral ? texts.inbox.undoAll : texts.inbox.undo}</button></form>`
+}
+
+function renderItem(screen: Screen, inbox: Inbox, item: Item, opened: string | null): Html {
   const texts = screen.texts.inbox
-  const { payment, owed } = item
+  const { payment, held, owed } = item
   const { locale, now } = screen
-  const { disposition } = payment
-  if (disposition === 'exact') return html``
-  const { paymentId, amount, firstBlockTime } = payment
-  const summary = html`<span class="chip bad">${texts.dispositions[disposition]}</span>
+  const { paymentId, amount, firstBlockTime, disposition } = payment
+  if (!isLeft(payment, held)) return renderDecided(screen, inbox, item)
+  const kind = disposition === 'exact' ? null : texts.dispositions[disposition]
+  const summary = html`<span class="chip bad">${kind}</span>
 <strong>${showTokens(locale, payment, amount)}</strong>
 <span class="what soft">${whyOf(screen, payment, owed)}</span>${showTime(locale, firstBlockTime, now)}`
-  return html`<details class="item" id="${paymentId}"${paymentId === inbox.opened && html` open`}>
+  return html`<details class="item" id="${paymentId}"${paymentId === opened && html` open`}>
 <summary>${summary}</summary>
-<div class="cols"><div class="stack">${renderDecision(screen, item)}</div>
+<div class="cols"><div class="stack">${renderRefused(screen, held)}${renderDecision(screen, inbox.query, item)}</div>
 ${renderFacts(screen, payment)}</div></details>`
+}
+
+/** Why the last decision came to nothing. */
+function renderRefused({ texts }: Screen, held: Held | null): Html | null {
+  const code = held?.state === 'refused' ? (held.refused ?? '') : ''
+  if (!hasText(texts.inbox.results, code)) return null
+  return html`<p class="note" role="status">${texts.inbox.refused} ${texts.inbox.results[code]}</p>`
+}
+
+/**
+ * A decided payment stays where it was. Its button is at the end of the line, where no button of another payment is, so
+ * that a second press on the button that decided undoes and decides nothing.
+ */
+function renderDecided(screen: Screen, { query }: Inbox, { payment, held, owed }: Item): Html {
+  const { texts, locale, now, base } = screen
+  const { inbox } = texts
+  const { paymentId, amount, firstBlockTime, acceptedAt, dismissedAt } = payment
+  const isWaiting = held?.state === 'waiting'
+  const isAccepted = isWaiting ? held.kind === 'accept' : acceptedAt !== null
+  const isClosed = isAccepted || dismissedAt !== null || isWaiting
+  const order = html`<bdi>${held?.orderId ?? owed?.checkout.orderId ?? ''}</bdi>`
+  const what = isAccepted
+    ? fill(inbox.heldAccepted, { order })
+    : html`<span class="soft">${isClosed ? whyOf(screen, payment, owed) : inbox.results.payment_not_open}</span>`
+  const hasUndo = isWaiting && !held.isOfSeveral
+  const seconds = showCount(locale, undoSeconds)
+  const until = hasUndo && html` <span class="soft">${fill(inbox.heldFor, { seconds })}</span>`
+  const end = hasUndo ? renderUndo(screen, query, held) : showTime(locale, firstBlockTime, now)
+  const chip = renderChip(isAccepted ? inbox.chips.accepted : inbox.chips.aside, isAccepted ? 'good' : '')
+  return html`<div class="item decided" id="${paymentId}"><div class="line" role="status">${chip}
+<strong><a href="${base}/payments/${paymentId}">${showTokens(locale, payment, amount)}</a></strong>
+<span class="what">${what}${until}</span>${end}</div></div>`
 }
 
 /** Why it completed nothing, in words. */
@@ -83,125 +250,154 @@ function whyOf({ texts, locale }: Screen, payment: CreditRow, owed: Owed | null)
   return fill(why.overpaid, { order, due: units(due), difference: units(payment.amount - due) })
 }
 
-function renderDecision(screen: Screen, item: Item): Html {
+function renderDecision(screen: Screen, query: InboxQuery, item: Item): Html {
   const texts = screen.texts.inbox
   const { payment } = item
   if (!screen.may('payments:write')) return html`<p class="soft">${texts.mayNot}</p>`
   if (!payment.mayDecide) return html`<p>${texts.unproven}</p>`
-  return html`${item.owed ? renderOwn(screen, item.owed, payment) : renderLikely(screen, item)}
-${renderDismiss(screen, payment)}
+  return html`${item.owed ? renderOwn(screen, query, item.owed, payment) : renderLikely(screen, query, item)}
+${renderDismiss(screen, query, payment)}
 <p><a href="${screen.base}/payments/${payment.paymentId}/refund">${texts.refundInstead}</a></p>`
 }
 
 /** For money that belongs to a checkout: accept it for that one. */
-function renderOwn(screen: Screen, { checkout }: Owed, payment: CreditRow): Html {
-  const texts = screen.texts.inbox
+function renderOwn(screen: Screen, query: InboxQuery, { checkout, due }: Owed, payment: CreditRow): Html {
+  const { texts, locale } = screen
   const order = html`<bdi>${checkout.orderId}</bdi>`
-  if (checkout.status === 'COMPLETED') return html`<p class="words">${fill(texts.paidAlready, { order })}</p>`
-  const amount = showTokens(screen.locale, payment, payment.amount)
-  return html`<p class="words">${fill(texts.acceptAbout, { amount })}</p>
-${renderForm(
-  screen,
-  payment,
-  'accept',
-  html`<div class="buttons"><button>${fill(texts.acceptFor, { order })}</button></div>`,
-)}`
+  if (checkout.status === 'COMPLETED')
+    return html`<p class="words">${fill(texts.inbox.paidAlready, { order })}</p>`
+  const amount = showTokens(locale, payment, payment.amount)
+  const isOther = due !== null && due !== payment.amount
+  const about = isOther
+    ? fill(texts.inbox.acceptInstead, { order, amount, due: showTokens(locale, payment, due) })
+    : fill(texts.inbox.acceptAbout, { order, amount })
+  return renderForm(
+    screen,
+    query,
+    payment,
+    'accept',
+    renderAsk(screen, `accept-${payment.paymentId}`, fill(texts.inbox.acceptFor, { order }), about),
+  )
 }
 
-/** For money without a checkout: the likely ones, or those that the member searched for. */
-function renderLikely(screen: Screen, { payment, likely, search }: Item): Html {
+/** Asks before a payment is accepted, below the button that asks for it, so that a second press there answers nothing. */
+function renderAsk({ texts, locale }: Screen, id: string, title: Html, about: Html): Html {
+  const seconds = showCount(locale, undoSeconds)
+  return html`<details class="ask" id="${id}"><summary class="button"><span>${title}</span></summary>
+<p class="words">${about} ${fill(texts.inbox.acceptFinal, { seconds })}</p>
+<div class="buttons"><button>${texts.inbox.acceptYes}</button></div></details>`
+}
+
+type Offer = Likely | { readonly checkout: Checkout }
+
+/** For money without a checkout: those with about its amount, or those that the member searched for. */
+function renderLikely(screen: Screen, query: InboxQuery, { payment, likely, search }: Item): Html {
+  const { base, locale } = screen
   const texts = screen.texts.inbox
-  const { base } = screen
+  const near = likely.filter(({ isNear }) => isNear)
   const known = new Map(likely.map((each) => [each.checkout.id, each]))
-  const offered: readonly (Likely | { readonly checkout: Checkout })[] = search
+  const offered: readonly Offer[] = search
     ? search.found.map((checkout) => known.get(checkout.id) ?? { checkout })
-    : likely
+    : near
   const named = search && html`<bdi>${search.text}</bdi>`
   const said = named
     ? fill(search.found.length > 0 ? texts.found : texts.notFound, { text: named })
-    : html`${likely.length > 0 ? texts.whatFor : texts.noneLikely}`
-  const [first] = offered
+    : html`${near.length > 0 ? texts.whatFor : texts.noneLikely}`
+  const amount = showTokens(locale, payment, payment.amount)
+  const choices = offered.map((offer) => renderOffer(screen, payment, offer))
+  const ask = renderAsk(
+    screen,
+    `accept-${payment.paymentId}`,
+    html`${texts.accept}`,
+    fill(texts.acceptChosen, { amount }),
+  )
   const form =
-    first &&
+    offered.length > 0 &&
     renderForm(
       screen,
+      query,
       payment,
       'accept',
-      html`<fieldset><legend>${said}</legend>${offered.map((each, place) =>
-        renderOffer(screen, payment, each, place === 0),
-      )}</fieldset>
-<div class="buttons"><button>${
-        offered.length === 1
-          ? fill(texts.acceptFor, { order: html`<bdi>${first.checkout.orderId}</bdi>` })
-          : texts.accept
-      }</button></div>`,
+      html`<fieldset><legend>${said}</legend>${choices}</fieldset>${ask}`,
     )
-  return html`${form ?? html`<p class="soft">${said}</p>`}
-<form class="find" action="${base}/inbox#${payment.paymentId}"><input type="hidden" name="payment" value="${
-    payment.paymentId
-  }"><input type="search" name="find" value="${search?.text ?? ''}" placeholder="${
+  const others = search ? [] : likely.filter(({ isNear }) => !isNear)
+  return html`${form || html`<p class="soft">${said}</p>`}
+${others.map((other) => renderNamed(screen, payment, other))}
+<form class="find" action="${base}/inbox#${payment.paymentId}">${renderKept(query)}${renderHidden(
+    'payment',
+    payment.paymentId,
+  )}<input type="search" name="find" value="${search?.text ?? ''}" placeholder="${
     texts.another
   }" aria-label="${texts.another}" maxlength="255" autocomplete="off" required><button class="quiet">${
     texts.find
   }</button></form>`
 }
 
-function renderOffer(
-  screen: Screen,
-  payment: CreditRow,
-  offer: Likely | { readonly checkout: Checkout },
-  isFirst: boolean,
-): Html {
+/** A checkout on whose page somebody named the payment, although it asked for another amount: said, not offered. */
+function renderNamed({ texts, locale, base }: Screen, payment: CreditRow, { checkout, due }: Likely): Html {
+  const price = showMoney(locale, checkout.priceAmount, checkout.priceCurrency)
+  return html`<p class="soft words">${fill(texts.inbox.namedElsewhere, {
+    order: html`<a href="${base}/checkouts/${checkout.id}"><bdi>${checkout.orderId}</bdi></a>`,
+    due: due === null ? price : showTokens(locale, payment, due),
+  })}</p>`
+}
+
+/** None is chosen beforehand: one careless press must not pay an order. */
+function renderOffer(screen: Screen, payment: CreditRow, offer: Offer): Html {
   const texts = screen.texts.inbox
   const { locale } = screen
   const { checkout } = offer
   const { id, orderId, priceAmount, priceCurrency, status, createdAt } = checkout
   const beforeMs = payment.firstBlockTime.getTime() - createdAt.getTime()
-  const asked = checkout.options.find(
+  const due = 'due' in offer ? offer.due : dueIn(checkout, payment)
+  const asked =
+    due === payment.amount
+      ? html`${texts.reasons.same} `
+      : due !== null && html`${fill(texts.reasons.wanted, { due: showTokens(locale, payment, due) })} `
+  const reasons = [
+    asked,
+    beforeMs > 0 && html`${fill(texts.reasons.opened, { time: showDuration(locale, beforeMs) })} `,
+    'isNamed' in offer && offer.isNamed && html`${texts.reasons.named}`,
+  ]
+  return html`<label class="choice"><input type="radio" name="checkoutId" value="${id}" required><strong><bdi>${
+    orderId
+  }</bdi></strong><span>${showMoney(locale, priceAmount, priceCurrency)} · ${
+    texts.statuses[status]
+  }</span><small>${reasons}</small></label>`
+}
+
+/** What a checkout asked for in the payment's token. */
+function dueIn({ options }: Checkout, payment: CreditRow): bigint | null {
+  const asked = options.find(
     ({ network, asset }) =>
       network === payment.network && asset.toLowerCase() === payment.asset.toLowerCase(),
   )
-  const isSame = 'isSameAmount' in offer && offer.isSameAmount
-  const isNamed = 'isNamed' in offer && offer.isNamed
-  // Chosen beforehand only if more than the time speaks for it: one careless click must not pay an order with less.
-  const isChosen = isFirst && (!('isSameAmount' in offer) || isSame || isNamed)
-  const reasons = [
-    isNamed && html`${texts.reasons.named} `,
-    isSame && html`${texts.reasons.same} `,
-    !isSame &&
-      asked !== undefined &&
-      html`${fill(texts.reasons.wanted, { due: showTokens(locale, payment, BigInt(asked.amount)) })} `,
-    beforeMs > 0 && fill(texts.reasons.opened, { time: showDuration(locale, beforeMs) }),
-  ]
-  return html`<label class="choice"><input type="radio" name="checkoutId" value="${id}" required${
-    isChosen && html` checked`
-  }><strong><bdi>${orderId}</bdi></strong><span>${showMoney(
-    locale,
-    priceAmount,
-    priceCurrency,
-  )} · ${texts.statuses[status]}</span><small>${reasons}</small></label>`
+  return asked ? BigInt(asked.amount) : null
 }
 
-function renderDismiss(screen: Screen, payment: CreditRow): Html {
-  const texts = screen.texts.inbox
-  return html`<details id="dismiss-${payment.paymentId}"><summary>${texts.dismissInstead}</summary>${renderForm(
+function renderDismiss(screen: Screen, query: InboxQuery, payment: CreditRow): Html {
+  const { texts, locale } = screen
+  const about = fill(texts.inbox.dismissAbout, { seconds: showCount(locale, undoSeconds) })
+  return html`<details id="dismiss-${payment.paymentId}"><summary>${texts.inbox.dismissInstead}</summary>${renderForm(
     screen,
+    query,
     payment,
     'dismiss',
-    html`<p class="soft">${texts.dismissAbout}</p>
-<label class="field">${texts.note}<input name="note" maxlength="1000" autocomplete="off"></label>
-<div class="buttons"><button class="quiet">${texts.dismiss}</button></div>`,
+    html`<p class="soft">${about}</p>
+<label class="field">${texts.inbox.note}<input name="note" maxlength="1000" autocomplete="off"></label>
+<div class="buttons"><button class="quiet">${texts.inbox.dismiss}</button></div>`,
   )}</details>`
 }
 
 function renderForm(
   { base, formFields }: Screen,
+  query: InboxQuery,
   { paymentId }: CreditRow,
   verb: 'accept' | 'dismiss',
   content: Html,
 ): Html {
-  return html`<form class="stack" method="post" action="${base}/inbox/${verb}">${formFields}
-<input type="hidden" name="paymentId" value="${paymentId}">${content}</form>`
+  return html`<form class="stack" method="post" action="${base}/inbox/${verb}">${formFields}${renderKept(query)}
+${renderHidden('paymentId', paymentId)}${content}</form>`
 }
 
 function renderFacts(screen: Screen, payment: CreditRow): Html {

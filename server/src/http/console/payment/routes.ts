@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { readReceipt } from '../../../checkouts/buyer-receipts/read.ts'
 import { cancelCheckout } from '../../../checkouts/cancel.ts'
+import { readOwed } from '../../../checkouts/payments/likely.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
 import { listClaims, listCredits, listTold } from '../../../checkouts/trail.ts'
 import { readEvents } from '../../../events/read.ts'
@@ -12,6 +13,7 @@ import { Problem } from '../../../problems.ts'
 import { sumReturned } from '../../../refunds/rows.ts'
 import { html } from '../../page/html.ts'
 import { renderApiLine } from '../parts.ts'
+import { mainOf } from '../payments/view.ts'
 import { readRemainder } from '../refunds/routes.ts'
 import type { Remainder } from '../refunds/view.ts'
 import type { Screen, StoreRoutes } from '../screen.ts'
@@ -48,7 +50,8 @@ export function mountPayment({ get, post }: StoreRoutes): void {
       sumReturned(db, storeId, paymentIds),
     ])
     const refunds = remainders.flatMap((each) => each.refunds)
-    const trail = { checkout: row.checkout, receipt, credits, claims, events, told, refunds, returned }
+    const due = await readDue(screen, mainOf(credits))
+    const trail = { checkout: row.checkout, receipt, credits, claims, events, told, refunds, returned, due }
     return send(screen, trail, remainders, `/checkouts/${checkoutId}`)
   })
 
@@ -64,16 +67,8 @@ export function mountPayment({ get, post }: StoreRoutes): void {
       sumReturned(db, storeId, [paymentId]),
     ])
     const refunds = remainders.flatMap((each) => each.refunds)
-    const trail = {
-      checkout: null,
-      receipt: null,
-      credits: [payment],
-      claims: [],
-      events: [],
-      told: [],
-      refunds,
-      returned,
-    }
+    const nothing = { checkout: null, receipt: null, claims: [], events: [], told: [], due: null }
+    const trail = { ...nothing, credits: [payment], refunds, returned }
     return send(screen, trail, remainders, `/payments/${paymentId}`)
   })
 
@@ -89,6 +84,13 @@ export function mountPayment({ get, post }: StoreRoutes): void {
     }
     return go(`/checkouts/${checkoutId}`)
   })
+}
+
+/** What the checkout of a payment asked for in its token, if that is not what came. */
+async function readDue({ ctx, storeId }: Screen, main: CreditRow | null): Promise<bigint | null> {
+  if (!main || (main.disposition === 'exact' && main.acceptedAt === null)) return null
+  const due = (await readOwed(ctx.db, storeId, [main])).get(main.paymentId)?.due ?? null
+  return due === main.amount ? null : due
 }
 
 /** How much of each payment can be refunded. */

@@ -32,6 +32,8 @@ export type Trail = {
   readonly refunds: readonly Refund[]
   /** By payment, what went back of it. */
   readonly returned: ReadonlyMap<string, bigint>
+  /** What the checkout asked for in the token that its main payment came in, if that differs from what came. */
+  readonly due: bigint | null
 }
 
 /** The steps of events that no other record covers. Other steps come from the records themselves. */

@@ -24,7 +24,8 @@ export function renderPayment(screen: Screen, trail: Trail, remainders: readonly
 <h2>${texts.facts}</h2>${renderFacts(screen, trail, main)}</section></div>`
 }
 
-function renderHead(screen: Screen, { checkout, credits, returned }: Trail, main: CreditRow | null): Html {
+function renderHead(screen: Screen, trail: Trail, main: CreditRow | null): Html {
+  const { checkout, credits, returned } = trail
   const { base, locale } = screen
   const { payment: texts, payments: list } = screen.texts
   const money = main && showTokens(locale, main, main.amount)
@@ -32,7 +33,7 @@ function renderHead(screen: Screen, { checkout, credits, returned }: Trail, main
   const chip = checkout
     ? renderState(list, checkout, main, returned.get(main?.paymentId ?? ''))
     : shown && renderDisposition(list, toPayment(shown), returned.get(shown.paymentId))
-  const price = checkout ? showMoney(locale, checkout.priceAmount, checkout.priceCurrency) : (money ?? '')
+  const price = titleOf(screen, trail, money)
   const status = checkout?.status ?? null
   const credit = checkout ? main : (credits[0] ?? null)
   const back = returned.get(credit?.paymentId ?? '') ?? 0n
@@ -43,7 +44,7 @@ function renderHead(screen: Screen, { checkout, credits, returned }: Trail, main
   const { title, text } = texts.next[next]
   const said = html`${fill(text, { amount })}${isPartBack && html` ${fill(texts.partBack, { amount })}`}`
   return html`<div class="head"><div><p class="soft"><a href="${base}/payments">${list.title}</a>${order}</p>
-<h1 class="price"><bdi>${price}</bdi> ${chip}</h1>${
+<h1 class="price">${price} ${chip}</h1>${
     checkout && money !== null && html`<p>${money} · ${main && describeOption(main).name}</p>`
   }</div>
 <div class="next"><p><strong>${title}</strong> ${said}</p><div class="row">${renderActs(
@@ -51,6 +52,14 @@ function renderHead(screen: Screen, { checkout, credits, returned }: Trail, main
     checkout,
     needsDecision(status, credit) ? credit : null,
   )}</div></div></div>`
+}
+
+/** The price, or what came of it, if that is something else. */
+function titleOf({ texts, locale }: Screen, { checkout, due }: Trail, money: string | null): Html {
+  if (!checkout) return html`<bdi>${money}</bdi>`
+  const price = html`<bdi>${showMoney(locale, checkout.priceAmount, checkout.priceCurrency)}</bdi>`
+  if (due === null || money === null) return price
+  return html`${fill(texts.payment.paidOf, { paid: html`<bdi>${money}</bdi>`, asked: price })}`
 }
 
 /** What the store can do: decide about the money, or show or cancel what can still be paid. */
