@@ -416,10 +416,17 @@ export type Page<Item> = { data: Item[]; nextCursor: string | null }
 /** A page of the event log. `cursor` is always set: pass it as `after` to read what happens next. */
 export type EventPage = { data: Event[]; cursor: string; hasMore: boolean }
 
+/**
+ * `json`: the event as the log has it, signed. `slack` and `discord`: a line of text, in the form that these services
+ * take; the endpoint's URL is a secret then, and is shown masked.
+ */
+export type WebhookFormat = 'json' | 'slack' | 'discord'
+
 /** A URL that a store's events are delivered to. */
 export type WebhookEndpoint = {
   id: string
   url: string
+  format: WebhookFormat
   /** Empty means every type. */
   types: EventType[]
   /** Whether events are delivered one at a time, in log order. A failing delivery then holds up those behind it. */
@@ -431,10 +438,19 @@ export type WebhookEndpoint = {
   createdAt: string
 }
 
-/** A webhook endpoint with its signing secret, which is shown only when it is created. */
+/**
+ * A webhook endpoint with its signing secret, which is shown only when it is created. It is empty for `slack` and
+ * `discord`, where nothing is signed.
+ */
 export type WebhookEndpointSecret = WebhookEndpoint & { secret: string }
 
-export type CreateWebhookEndpoint = { url: string; types?: EventType[]; ordered?: boolean }
+export type CreateWebhookEndpoint = {
+  url: string
+  /** Default: json. It cannot be changed later. */
+  format?: WebhookFormat
+  types?: EventType[]
+  ordered?: boolean
+}
 
 export type UpdateWebhookEndpoint = {
   url?: string

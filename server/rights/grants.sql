@@ -159,9 +159,9 @@ grant update (registration, retired_at, custodial_type, challenge, challenge_exp
 grant select (id, store_id, label, scopes, addresses, last_used_at, created_at, expires_at, revoked_at),
   insert (id, store_id, secret_hash, created_at, label, scopes, addresses), update (revoked_at)
   on api_keys to farthing_console;
-grant select (id, store_id, url, types, is_ordered, secrets, created_at, disabled_at, disabled_reason, deleted_at,
+grant select (id, store_id, url, format, types, is_ordered, secrets, created_at, disabled_at, disabled_reason, deleted_at,
     failing_since, held_until, due_at),
-  insert (id, store_id, url, types, is_ordered, secrets, created_at, disabled_at, disabled_reason, deleted_at),
+  insert (id, store_id, url, format, types, is_ordered, secrets, created_at, disabled_at, disabled_reason, deleted_at),
   update (url, types, is_ordered, secrets, disabled_at, disabled_reason, deleted_at, failing_since, held_until, due_at)
   on webhook_endpoints to farthing_console;
 grant insert (id, store_id, endpoint_id, event_id, sequence, run_at, is_security),

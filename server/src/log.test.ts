@@ -15,6 +15,8 @@ const canaries: readonly [what: string, text: string, secret: string][] = [
     '6en9kx45d1cc3',
   ],
   ['a link that stops mails', 'POST /stop-mails/516f850a-18d2-48ab-b8be-e50c44e328b5', '516f850a'],
+  ['the URL of a Slack channel', 'POST hooks.slack.com/services/T0/B0/secret4channel', 'secret4channel'],
+  ['the URL of a Discord channel', 'POST /api/webhooks/112233/secret4channel', 'secret4channel'],
   ['a webhook secret', 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD', 'C2FVsBQIhrsc'],
   ['a private key', `signer ${hex(64)}`, hex(64).slice(2)],
   ['a signature', `{"signature":"${hex(132)}"}`, hex(132).slice(2)],

@@ -95,6 +95,8 @@ const secrets: readonly [RegExp, string][] = [
   // The link of an address request has its cell and token in the path. The page behind it has the refund's id there.
   [/(\/refund\/)(?!rf_|:key)[^\s"?#\\]+/g, '$1[redacted]'],
   [/(\/stop-mails\/)(?!:token)[^\s"?#\\]+/g, '$1[redacted]'],
+  // Whoever knows these can write into a store's channel.
+  [/(\bhooks\.slack\.com\/|\/api\/webhooks\/)(?!\*\*\*)[^\s"?#\\]+/g, '$1[redacted]'],
   [/\b([0-9a-z]{2}_)[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])/g, '$1[redacted]'],
   // A mail server names the recipient when it refuses a mail.
   [/(?:\\"[^"\\]{1,64}\\"|[^\s"<>,;:@\\/()]{1,64})@[\p{L}\p{N}.-]+\.\p{L}{2,}/gu, '[address]'],
@@ -102,7 +104,8 @@ const secrets: readonly [RegExp, string][] = [
 ]
 
 /** Every text that a pattern above matches contains one of these. Most lines contain none. */
-const signs = /sk_|whsec_|0x|eyJ|:\/\/|\/(?:refund|stop-mails)\/|[?&@]|[0-9a-z]{2}_[A-Za-z0-9_-]{43}/
+const signs =
+  /sk_|whsec_|0x|eyJ|:\/\/|\/(?:refund|stop-mails|api\/webhooks)\/|slack\.com\/|[?&@]|[0-9a-z]{2}_[A-Za-z0-9_-]{43}/
 
 function redact(text: string): string {
   if (!signs.test(text)) return text

@@ -1215,9 +1215,11 @@ CREATE TABLE public.webhook_endpoints (
     failing_since timestamp with time zone,
     held_until timestamp with time zone,
     due_at timestamp with time zone,
+    format text DEFAULT 'json'::text NOT NULL,
     CONSTRAINT webhook_endpoints_check CHECK (((disabled_at IS NULL) = (disabled_reason IS NULL))),
     CONSTRAINT webhook_endpoints_check1 CHECK (((deleted_at IS NULL) OR (disabled_at IS NOT NULL))),
-    CONSTRAINT webhook_endpoints_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['store'::text, 'gone'::text, 'failing'::text])))
+    CONSTRAINT webhook_endpoints_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['store'::text, 'gone'::text, 'failing'::text]))),
+    CONSTRAINT webhook_endpoints_format_check CHECK ((format = ANY (ARRAY['json'::text, 'slack'::text, 'discord'::text])))
 );
 
 ALTER TABLE ONLY public.address_requests

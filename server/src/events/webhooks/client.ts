@@ -11,7 +11,7 @@ import { isLocalName, literalOf, type Reach, reachOf } from './address.ts'
  * nothing. No redirects, cookies, proxies or kept connections; time and bytes are limited. Names are resolved without
  * Node's four threads, so that a slow name server delays no other delivery.
  */
-type Request = {
+export type Request = {
   readonly url: string
   readonly mode: 'live' | 'test'
   /** How many tries came before this one: tries rotate through a name's addresses. */

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { signWebhook } from '@farthing/sdk/webhooks'
 import type { Context } from '../../context.ts'
 import { openBatcher } from '../../database/batch.ts'
@@ -6,7 +7,8 @@ import { readSecretsKeys } from '../../secrets/key-file.ts'
 import { SealError } from '../../secrets/seal.ts'
 import { eventToWire } from '../read.ts'
 import { securityTypes } from '../security.ts'
-import { answerTimeoutMs, bodyOf, openClient, webhookHeaders } from './client.ts'
+import { chatBody, withoutUrl } from './chat.ts'
+import { answerTimeoutMs, bodyOf, openClient, type Request, webhookHeaders } from './client.ts'
 import { type Secret, secretsAt } from './endpoint.ts'
 import { type Delivered, recordTry, writeTries } from './record.ts'
 import type { Outcome } from './schedule.ts'
@@ -135,27 +137,35 @@ function openAttempt(ctx: Context, record: RecordDelivered): (taken: Taken) => P
     return secrets.map((one) => openSecret(keys, endpointId, one))
   }
 
-  return async (taken) => {
-    const startedAt = ctx.now()
-    const body = bodyOf(eventToWire(taken.event))
+  /** What is sent where. A line of text is not signed: its URL is the secret. */
+  async function write(taken: Taken, startedAt: Date): Promise<Pick<Request, 'url' | 'headers' | 'body'>> {
+    const { endpointId, format, event, mode } = taken
+    if (format !== 'json') {
+      const [url] = openSecrets(endpointId, taken.secrets)
+      assert(url, 'the secret of such an endpoint is its URL')
+      return { url, headers: webhookHeaders, body: chatBody(format, eventToWire(event), mode) }
+    }
+    const body = bodyOf(eventToWire(event))
+    const secrets = secretsAt(taken.secrets, startedAt, securityTypes.includes(event.type))
     const signed = await signWebhook({
-      id: taken.event.id,
+      id: event.id,
       timestamp: startedAt,
       body,
-      secrets: openSecrets(
-        taken.endpointId,
-        secretsAt(taken.secrets, startedAt, securityTypes.includes(taken.event.type)),
-      ),
+      secrets: openSecrets(endpointId, secrets),
     })
-    const answer = await post({
-      url: taken.url,
-      mode: taken.mode,
-      tries: taken.tries,
-      headers: { ...signed, ...webhookHeaders },
-      body,
-    })
+    return { url: taken.url, headers: { ...signed, ...webhookHeaders }, body }
+  }
+
+  return async (taken) => {
+    const startedAt = ctx.now()
+    const { mode, tries, format } = taken
+    const request = await write(taken, startedAt)
+    const { status, retryAfter, error, answer } = await post({ ...request, mode, tries })
+    const shown = (text: string | null) =>
+      text === null || format === 'json' ? text : withoutUrl(text, request.url)
     const durationMs = Math.max(0, ctx.now().getTime() - startedAt.getTime())
-    const outcome: Outcome = { ...answer, startedAt, durationMs }
+    const said = { status, retryAfter, error: shown(error), answer: shown(answer) }
+    const outcome: Outcome = { ...said, startedAt, durationMs }
     const state = await recordTry(ctx, { taken, outcome }, Math.random(), record)
     ctx.metrics.deliveryTries.inc({ outcome: state === 'pending' ? 'retried' : state })
     return state === 'delivered' && durationMs <= quickMs

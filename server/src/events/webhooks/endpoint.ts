@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { EventType, WebhookEndpoint } from '@farthing/sdk'
+import type { EventType, WebhookEndpoint, WebhookFormat } from '@farthing/sdk'
 import type { EndpointId, StoreId } from '../../ids.ts'
 import type { Sealed } from '../../secrets/seal.ts'
 import { securityHours } from '../security.ts'
@@ -8,7 +8,9 @@ import { securityHours } from '../security.ts'
 export type Endpoint = {
   readonly id: EndpointId
   readonly storeId: StoreId
+  /** Masked unless the format is json: `secrets` has the URL itself then, instead of one that signs. */
   readonly url: string
+  readonly format: WebhookFormat
   /** Empty: every type. */
   readonly types: readonly EventType[]
   readonly isOrdered: boolean
@@ -41,6 +43,11 @@ const keptSecretsMax = 4
 
 export function newSecret(): Secret & Unsealed {
   return { secret: `whsec_${randomBytes(secretBytes).toString('base64')}`, expiresAt: null }
+}
+
+/** A URL that nobody else may know, before it is stored. */
+export function secretUrl(url: string): Secret & Unsealed {
+  return { secret: url, expiresAt: null }
 }
 
 export function secretsAt(secrets: readonly Secret[], now: Date, isSecurity: boolean): Secret[] {
@@ -76,6 +83,7 @@ export function endpointToWire(endpoint: EndpointFacts): WebhookEndpoint {
   return {
     id: endpoint.id,
     url: endpoint.url,
+    format: endpoint.format,
     types: [...endpoint.types],
     ordered: endpoint.isOrdered,
     status: endpoint.disabledAt === null ? 'enabled' : 'disabled',

@@ -14,7 +14,15 @@ import { readSecretsKeys, type SecretsKey } from '../../secrets/key-file.ts'
 import { appendEvent, newEvent } from '../append.ts'
 import type { Queue } from '../rows.ts'
 import { securityHours } from '../security.ts'
-import { type Endpoint, type EndpointFacts, endpointToWire, newSecret, rollTo } from './endpoint.ts'
+import { maskUrl } from './chat.ts'
+import {
+  type Endpoint,
+  type EndpointFacts,
+  endpointToWire,
+  newSecret,
+  rollTo,
+  secretUrl,
+} from './endpoint.ts'
 import { resealSecrets, sealSecrets } from './seal-secrets.ts'
 
 /** Every event is delivered to each of them, so their number is limited. */
@@ -24,7 +32,7 @@ const pastEndpointsMax = 48
 const overlapSecondsDefault = 86_400
 
 /** SQL: `EndpointFacts`. The secrets are read only to sign or change them. */
-const factColumns = `id, store_id as "storeId", url, types, is_ordered as "isOrdered", created_at as "createdAt",
+const factColumns = `id, store_id as "storeId", url, format, types, is_ordered as "isOrdered", created_at as "createdAt",
   disabled_at as "disabledAt", disabled_reason as "disabledReason", failing_since as "failingSince"`
 /** SQL: `Endpoint`. */
 export const endpointColumns = `${factColumns}, secrets`
@@ -37,12 +45,15 @@ export async function createEndpoint(
   input: CreateWebhookEndpoint,
   now: Date,
 ): Promise<WebhookEndpointSecret> {
-  const secret = newSecret()
+  const { format = 'json' } = input
+  const isSigned = format === 'json'
+  const secret = isSigned ? newSecret() : secretUrl(input.url)
   const id = newId('we', ctx.config.cell, now)
   const endpoint: Endpoint = {
     id,
     storeId,
-    url: input.url,
+    url: isSigned ? input.url : maskUrl(input.url),
+    format,
     types: [...new Set(input.types ?? [])],
     isOrdered: input.ordered ?? false,
     secrets: sealSecrets(readKeys(ctx), id, [secret]),
@@ -53,12 +64,12 @@ export async function createEndpoint(
   }
   await ctx.db.transaction(async (tx) => {
     await lockEndpoints(tx, storeId)
-    await refuseTaken(tx, storeId, input.url, null)
+    await refuseTaken(tx, storeId, endpoint.url, null)
     await refuseTooMany(tx, storeId, endpointsPerStoreMax)
     await insertEndpoint(tx, endpoint)
     await tellChange(ctx, tx, actor, { change: 'created', endpoint }, now)
   })
-  return { ...endpointToWire(endpoint), secret: secret.secret }
+  return { ...endpointToWire(endpoint), secret: isSigned ? secret.secret : '' }
 }
 
 export async function readEndpoint(
@@ -105,13 +116,14 @@ export async function updateEndpoint(
   now: Date,
 ): Promise<WebhookEndpoint> {
   const changed = await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
-    if (change.url !== undefined) await refuseTaken(tx, storeId, change.url, endpoint.id)
+    const moved = movedTo(endpoint, change.url)
+    await refuseTaken(tx, storeId, moved.url, endpoint.id)
     const changed: Endpoint = {
       ...endpoint,
-      url: change.url ?? endpoint.url,
+      url: moved.url,
       types: change.types ? [...new Set(change.types)] : endpoint.types,
       isOrdered: change.ordered ?? endpoint.isOrdered,
-      secrets: sealSecrets(readKeys(ctx), endpoint.id, endpoint.secrets),
+      secrets: sealSecrets(readKeys(ctx), endpoint.id, moved.secrets),
       ...(change.status === 'enabled' && { disabledAt: null, disabledReason: null, failingSince: null }),
       ...(change.status === 'disabled' &&
         endpoint.disabledAt === null && { disabledAt: now, disabledReason: 'store' }),
@@ -131,6 +143,13 @@ export async function updateEndpoint(
   })
   ctx.db.wakeUps.send('events')
   return endpointToWire(changed)
+}
+
+/** Where an endpoint's events go after a change. A masked URL, sent back as it was read, changes nothing. */
+function movedTo({ url, format, secrets }: Endpoint, next = url): Pick<Endpoint, 'url' | 'secrets'> {
+  if (format === 'json' || next === url || maskUrl(next) === url)
+    return { url: format === 'json' ? next : url, secrets }
+  return { url: maskUrl(next), secrets: [secretUrl(next)] }
 }
 
 /**
@@ -175,6 +194,12 @@ export async function rollSecret(
 ): Promise<WebhookEndpointSecret> {
   const secret = newSecret()
   const endpoint = await changeEndpoint(ctx, storeId, endpointId, async (tx, before) => {
+    if (before.format !== 'json')
+      throw invalid({
+        pointer: '/endpointId',
+        code: 'format',
+        detail: 'Must be an endpoint that signs. The secret of this one is its URL: change that instead.',
+      })
     const end = new Date(now.getTime() + (overlapSeconds ?? overlapSecondsDefault) * 1_000)
     const secrets = sealSecrets(readKeys(ctx), before.id, rollTo(secret, before.secrets, end, now))
     const rolled: Endpoint = { ...before, secrets }
@@ -295,8 +320,8 @@ async function lockEndpoints(tx: Transaction, storeId: StoreId): Promise<void> {
 
 async function insertEndpoint(tx: Transaction, endpoint: Endpoint): Promise<void> {
   await tx.query(
-    `insert into webhook_endpoints (id, store_id, url, types, is_ordered, secrets, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7)`,
+    `insert into webhook_endpoints (id, store_id, url, types, is_ordered, secrets, created_at, format)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
     [
       endpoint.id,
       endpoint.storeId,
@@ -305,6 +330,7 @@ async function insertEndpoint(tx: Transaction, endpoint: Endpoint): Promise<void
       endpoint.isOrdered,
       JSON.stringify(endpoint.secrets),
       endpoint.createdAt,
+      endpoint.format,
     ],
   )
 }
@@ -340,9 +366,9 @@ async function keepPrevious(
   kept: Pick<Endpoint, 'id' | 'secrets'>,
 ): Promise<void> {
   await tx.query(
-    `insert into webhook_endpoints (id, store_id, url, types, is_ordered, secrets, created_at, disabled_at,
+    `insert into webhook_endpoints (id, store_id, url, format, types, is_ordered, secrets, created_at, disabled_at,
        disabled_reason, deleted_at)
-     select $2, store_id, url, types, is_ordered, $3, created_at, coalesce(disabled_at, clock()),
+     select $2, store_id, url, format, types, is_ordered, $3, created_at, coalesce(disabled_at, clock()),
        coalesce(disabled_reason, 'store'), clock()
      from webhook_endpoints where id = $1`,
     [endpointId, kept.id, JSON.stringify(kept.secrets)],

@@ -1,3 +1,4 @@
+import type { WebhookFormat } from '@farthing/sdk'
 import type { Transaction } from '../../database/db.ts'
 import type { DeliveryId, EndpointId, StoreId } from '../../ids.ts'
 import type { EventRow } from '../rows.ts'
@@ -10,6 +11,7 @@ export type Taken = {
   readonly mode: 'live' | 'test'
   readonly endpointId: EndpointId
   readonly url: string
+  readonly format: WebhookFormat
   readonly secrets: readonly Secret[]
   readonly isOrdered: boolean
   readonly isFailing: boolean
@@ -102,7 +104,8 @@ export async function takeDeliveries(
             order by d.run_at limit 1)) end
        from wanted w where e.id = w.id
      )
-     select t.id, t.store_id as "storeId", s.mode, t.endpoint_id as "endpointId", e.url, e.secrets,
+     select t.id, t.store_id as "storeId", s.mode, t.endpoint_id as "endpointId", e.url, e.format,
+       e.secrets,
        e.is_ordered as "isOrdered", e.failing_since is not null as "isFailing", t.attempt, t.tries,
        t.lag_seconds as "lagSeconds",
        json_build_object('id', v.id, 'sequence', v.sequence::text, 'type', v.type, 'checkout_id', v.checkout_id,

@@ -34,11 +34,17 @@ const url = Type.String({
     'An https URL on port 443 or 8443, at a public address. Test stores of a local deployment may also use http to localhost.',
 })
 
+const format = Type.Enum(['json', 'slack', 'discord'], {
+  description:
+    'json: the event, signed. slack and discord: a line of text in the form that these services take, without a signature. The URL is a secret then: it is shown masked. An endpoint keeps its format.',
+})
+
 const status = Type.Enum(['enabled', 'disabled'])
 
 export const WebhookEndpoint = shape<Wire.WebhookEndpoint>()({
   id: Type.String({ description: 'Begins with we_.' }),
-  url: Type.String(),
+  url: Type.String({ description: 'Masked if the format is slack or discord.' }),
+  format,
   types,
   ordered,
   status,
@@ -55,13 +61,15 @@ export const WebhookEndpoint = shape<Wire.WebhookEndpoint>()({
 const WebhookEndpointSecret = shape<Wire.WebhookEndpointSecret>()({
   ...WebhookEndpoint.properties,
   secret: Type.String({
-    description: 'Signs the deliveries, as defined by Standard Webhooks 1.0. Shown only when it is created.',
+    description:
+      'Signs the deliveries, as defined by Standard Webhooks 1.0. Shown only when it is created. Empty if the format is slack or discord.',
     examples: ['whsec_…'],
   }),
 })
 
 export const CreateWebhookEndpoint = shape<Wire.CreateWebhookEndpoint>()({
   url,
+  format: Type.Optional(format),
   types: Type.Optional(types),
   ordered: Type.Optional(ordered),
 })

@@ -28,6 +28,7 @@ import {
   boxOf,
   deliveriesPerPage,
   endpointsMax,
+  formats,
   renderDelivery,
   renderDeliveryList,
   renderEndpoint,
@@ -78,11 +79,11 @@ function mountChanges({ post }: StoreRoutes, ctx: Context): void {
   post(path, write, async (screen) => {
     const { storeId } = screen
     const { values, form } = readForm(screen)
-    const { secret } = await touched(screen, 'webhook.create', values, (acting) => {
+    const { id, secret } = await touched(screen, 'webhook.create', values, (acting) => {
       checkUrl(ctx, screen.store.mode, form.url)
       return createEndpoint(acting.ctx, storeId, acting.actor, form, ctx.now())
     })
-    return showSecret(screen, secret)
+    return secret === '' ? screen.go(`/developers/endpoints/${id}`) : showSecret(screen, secret)
   })
 
   post(`${path}/update`, write, async (screen) => {
@@ -90,8 +91,11 @@ function mountChanges({ post }: StoreRoutes, ctx: Context): void {
     const endpointId = screen.field('endpointId')
     const { values, form } = readForm(screen)
     await touched(screen, 'webhook.update', { endpointId, ...values }, (acting) => {
-      checkUrl(ctx, screen.store.mode, form.url)
-      return updateEndpoint(acting.ctx, { storeId, endpointId }, acting.actor, form, ctx.now())
+      const { format: _, url, ...others } = form
+      // An empty field keeps a URL that is not shown.
+      if (url !== '') checkUrl(ctx, screen.store.mode, url)
+      const change = url === '' ? others : { url, ...others }
+      return updateEndpoint(acting.ctx, { storeId, endpointId }, acting.actor, change, ctx.now())
     })
     return screen.go(`/developers/endpoints/${endpointId}`)
   })
@@ -149,14 +153,15 @@ function readOwn<Result>({ texts }: Screen, work: () => Promise<Result>): Promis
 /** The form's values exactly as they were sent, which is what the passkey confirmed, and what they mean. */
 function readForm({ request }: Screen) {
   const fields = fieldsOf(request)
-  const names = ['url', 'ordered', ...eventTypes.map(boxOf)]
+  const names = ['url', 'format', 'ordered', ...eventTypes.map(boxOf)]
   const sent = names.flatMap((name) => {
     const value = fields[name]
     return typeof value === 'string' ? [[name, value] as const] : []
   })
   const values: Readonly<Record<string, string>> = Object.fromEntries(sent)
   const types = eventTypes.filter((type) => boxOf(type) in values)
-  return { values, form: { url: values.url ?? '', types, ordered: 'ordered' in values } }
+  const format = formats.find((each) => each === values.format) ?? 'json'
+  return { values, form: { url: values.url ?? '', format, types, ordered: 'ordered' in values } }
 }
 
 function showSecret(screen: Screen, secret: string): Promise<FastifyReply> {

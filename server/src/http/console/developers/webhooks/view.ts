@@ -1,4 +1,5 @@
 import type { Delivery, DeliveryAttempt, Event, EventType, WebhookEndpoint } from '@farthing/sdk'
+import { chatBody } from '../../../../events/webhooks/chat.ts'
 import { bodyOf, webhookHeaders } from '../../../../events/webhooks/client.ts'
 import type { Backlog, RecentDelivery } from '../../../../events/webhooks/recent.ts'
 import { eventTypes } from '../../../api/event-types.ts'
@@ -8,6 +9,7 @@ import {
   renderApiLine,
   renderCheck,
   renderChip,
+  renderChoice,
   renderFact,
   renderField,
   renderHidden,
@@ -35,6 +37,8 @@ export const deliveriesPerPage = 25
 export const states = ['pending', 'delivered', 'undeliverable'] as const
 export const resendHours = ['1', '6', '24', '72', '168', '720'] as const
 
+export const formats = ['json', 'slack', 'discord'] as const
+
 /** One box per type, so that the form works without a script and the passkey confirms each choice. */
 export const boxOf = (type: EventType) => `type.${type}`
 
@@ -51,9 +55,10 @@ export function renderEndpoints(
 
 function renderListed(screen: Screen, endpoint: WebhookEndpoint, backlog: Backlog | undefined): Html {
   const texts = screen.texts.developers
-  const { id, url, types, ordered } = endpoint
+  const { id, url, format, types, ordered } = endpoint
   const some = types.length <= 3 ? types.join(', ') : fill(texts.someEvents, { count: `${types.length}` })
   const parts = [
+    ...(format === 'json' ? [] : [texts.formats[format]]),
     types.length === 0 ? texts.everyEvent : some,
     ...(ordered ? [texts.inOrder] : []),
     ...describeBacklog(screen, endpoint, backlog),
@@ -115,16 +120,28 @@ export function renderNewEndpoint(screen: Screen): Html {
   return html`${renderSubhead(texts.addEndpoint, backOf(screen))}
 <section class="pane">
 <form method="post" action="${base}/developers/endpoints" data-confirm="webhook.create" class="fields">
-${formFields}${renderFields(screen, { url: '', types: [], ordered: false })}
+${formFields}${renderFormats(screen)}
+${renderFields(screen, { url: '', format: 'json', types: [], ordered: false })}
 <div class="buttons"><button>${texts.add}</button>
 <a class="button quiet" href="${base}/developers">${texts.cancel}</a></div></form></section>
 ${renderApiLine(screen, { method: 'POST', path: '/webhook-endpoints', body })}`
 }
 
+/** Whether events go to a program or into a channel. An endpoint keeps what is chosen here. */
+function renderFormats({ texts: { developers: texts } }: Screen): Html {
+  const choices = formats.map((each) =>
+    renderChoice('format', each, each === 'json', {
+      title: texts.formats[each],
+      text: texts.formatsAbout[each],
+    }),
+  )
+  return html`<fieldset><legend>${texts.format}</legend>${choices}</fieldset>`
+}
+
 /** The fields of an endpoint that is made or changed. */
 function renderFields(
   { texts: { developers: texts } }: Screen,
-  { url, types, ordered }: Pick<WebhookEndpoint, 'url' | 'types' | 'ordered'>,
+  { url, format, types, ordered }: Pick<WebhookEndpoint, 'url' | 'format' | 'types' | 'ordered'>,
 ): Html {
   const kinds = [...new Set(eventTypes.map(kindOf))]
   const renderKind = (kind: string) => {
@@ -137,9 +154,13 @@ function renderFields(
       chosen > 0 && renderChip(`${chosen}`)
     }</summary><div class="stack">${boxes}</div></details>`
   }
-  const address = { type: 'url', required: true, maxlength: 2_048, value: url, autocomplete: 'off' }
-  const placeholder = 'https://shop.example/webhooks'
-  return html`${renderField(texts.url, 'url', { ...address, placeholder }, texts.urlAbout)}
+  const address = { type: 'url', maxlength: 2_048, autocomplete: 'off' }
+  const shown = { ...address, required: true, value: url, placeholder: 'https://shop.example/webhooks' }
+  const field =
+    format === 'json'
+      ? renderField(texts.url, 'url', shown, texts.urlAbout)
+      : renderField(texts.newUrl, 'url', { ...address, placeholder: url }, texts.newUrlAbout)
+  return html`${field}
 <fieldset><legend>${texts.types}. ${texts.typesAbout}</legend>${kinds.map(renderKind)}</fieldset>
 ${renderCheck('ordered', texts.ordered, ordered)}`
 }
@@ -151,7 +172,7 @@ function kindOf(type: EventType): string {
 export function renderEndpoint(screen: Screen, endpoint: WebhookEndpoint): Html {
   const { base, formFields, may } = screen
   const texts = screen.texts.developers
-  const { id, url, types, status } = endpoint
+  const { id, url, format, types, status } = endpoint
   const deliveries = withQuery(`${base}/developers/deliveries`, { endpoint: id })
   const action = `${base}/developers/endpoints/update`
   const form = html`<form method="post" action="${action}" data-confirm="webhook.update" class="fields">
@@ -161,7 +182,9 @@ ${renderFields(screen, endpoint)}
   const facts = html`<dl class="list">${renderFact(texts.url, url)}
 ${renderFact(texts.types, types.join(', ') || texts.everyEvent)}</dl>`
   return html`${renderSubhead(showUrl(url), backOf(screen))}
-<section class="pane"><div class="row apart"><p>${renderEndpointState(screen, endpoint)}</p><div class="row">
+<section class="pane"><div class="row apart"><p>${
+    format !== 'json' && html`${texts.formats[format]} `
+  }${renderEndpointState(screen, endpoint)}</p><div class="row">
 ${renderTest(screen, endpoint, null)}
 <a class="button quiet tiny" href="${deliveries}">${texts.seeDeliveries}</a></div></div></section>
 <section class="pane">${may('webhooks:write') ? form : facts}</section>
@@ -171,7 +194,7 @@ ${renderApiLine(screen, { path: `/webhook-endpoints/${id}` })}`
 }
 
 /** Everything else that can be done with an endpoint. */
-function renderEndpointActs(screen: Screen, { id, status }: WebhookEndpoint): Html {
+function renderEndpointActs(screen: Screen, { id, status, format }: WebhookEndpoint): Html {
   const { base, formFields } = screen
   const texts = screen.texts.developers
   const fields = html`${formFields}${renderHidden('endpointId', id)}`
@@ -180,10 +203,11 @@ function renderEndpointActs(screen: Screen, { id, status }: WebhookEndpoint): Ht
     status === 'enabled'
       ? (['disabled', texts.disable, texts.disableAbout] as const)
       : (['enabled', texts.enable, texts.enableAbout] as const)
-  return html`<section class="pane"><h2>${texts.secret}</h2><p class="soft">${texts.secretAbout}</p>
+  const secret = html`<section class="pane"><h2>${texts.secret}</h2><p class="soft">${texts.secretAbout}</p>
 <form method="post" action="${base}/developers/endpoints/roll" data-confirm="webhook.roll" class="fields">${fields}
 <label>${texts.overlap}${renderSelect('overlapSeconds', texts.overlap, '86400', overlaps)}</label>
-<div><button class="quiet">${texts.roll}</button></div></form></section>
+<div><button class="quiet">${texts.roll}</button></div></form></section>`
+  return html`${format === 'json' && secret}
 <section class="pane"><ul class="things">
 <li><p>${turn}<small>${about}</small></p>
 <form method="post" action="${base}/developers/endpoints/switch" data-confirm="webhook.switch">${fields}
@@ -383,20 +407,23 @@ function renderAttempt(screen: Screen, attempt: DeliveryAttempt): Html {
 
 /** The request as it was sent, except for its signature. */
 function renderRequest(
-  { texts: { developers: texts } }: Screen,
+  { store: { mode }, texts: { developers: texts } }: Screen,
   event: Event,
   endpoint: WebhookEndpoint | null,
   sentAt: string | undefined,
 ): Html {
-  const body = bodyOf(event)
+  const format = endpoint?.format ?? 'json'
+  const body = format === 'json' ? bodyOf(event) : chatBody(format, event, mode)
   const url = endpoint ? new URL(endpoint.url) : null
   const headers = {
     ...(url && { host: url.host }),
     ...webhookHeaders,
     'content-length': `${Buffer.byteLength(body)}`,
-    'webhook-id': event.id,
-    ...(sentAt !== undefined && { 'webhook-timestamp': `${Math.floor(Date.parse(sentAt) / 1_000)}` }),
-    'webhook-signature': texts.signature,
+    ...(format === 'json' && {
+      'webhook-id': event.id,
+      ...(sentAt !== undefined && { 'webhook-timestamp': `${Math.floor(Date.parse(sentAt) / 1_000)}` }),
+      'webhook-signature': texts.signature,
+    }),
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return renderText([`POST ${url ? url.pathname + url.search : '/'}`, ...lines, '', body].join('\n'))
