@@ -304,7 +304,7 @@ test('the link in a mail stops these mails without a sign-in, by one click too, 
   assert.equal(await chosen(), 'every', 'a scanner that opens the link changes nothing')
   assert.equal((await anybody('POST', `/stop-mails/${crypto.randomUUID()}`)).statusCode, 404)
   assert.equal((await anybody('POST', '/stop-mails/x')).statusCode, 404)
-  assert.equal((await anybody('GET', '/account')).headers.location, '/sign-in')
+  assert.match(`${(await anybody('GET', '/account')).headers.location}`, /^\/sign-in\b/)
   const boundary = 'b'
   const multipart = `--${boundary}\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--${boundary}--\r\n`
   assert.equal(
