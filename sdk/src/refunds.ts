@@ -34,7 +34,7 @@ export type Refund = {
   finality: Finality | null
   /** Why it failed, or why it is not done yet. */
   failure: string | null
-  /** Whether it was canceled while a signature for it could still move money. */
+  /** Whether a cancellation was requested and is waiting until no signature for the refund can move money. */
   isCanceling: boolean
   /** What the store says about a payment that cannot be proven. Absent unless DECLARED. */
   declared?: string

@@ -30,7 +30,7 @@ test('who answers first does not decide while most providers have not answered',
   assert.equal(enoughOf(providers(1), 1), 1)
 })
 
-test('a height counts as reached by those who decide: two of four do not', () => {
+test('a height counts once most of the answering providers have reached it: two of four are not enough', () => {
   assert.equal(reachedBy([9, 7], 2), 7)
   assert.equal(reachedBy([9, 7, 7], 2), 7)
   assert.equal(reachedBy([9, 9, 7, 7], 2), 7)
@@ -39,7 +39,7 @@ test('a height counts as reached by those who decide: two of four do not', () =>
   assert.equal(reachedBy([9], 1), 9)
 })
 
-test('no single provider moves what two have reached above or below the honest ones', () => {
+test('a single provider cannot move the reached height above or below what the honest ones report', () => {
   assert.equal(reachedBy([9_999, 100], 2), 100)
   assert.equal(reachedBy([9_999, 100, 101], 2), 101)
   assert.equal(reachedBy([0, 100, 101], 2), 100)

@@ -10,7 +10,10 @@ export type Follower = {
   readonly baseFee: bigint
   readonly safeNumber: number
   readonly finalizedNumber: number
-  /** Up to this block, enough providers have found the same, late enough to miss nothing. */
+  /**
+   * Up to this block, enough providers have found the same in a search made late enough that no node still lacked a
+   * block's logs.
+   */
   readonly settledNumber: number
   /** How long ago the head last moved, by the database's clock. */
   readonly headAgeSeconds: number | null
@@ -216,9 +219,9 @@ export async function listFaults(
 }
 
 /**
- * A range that contains every block read with a time between these two. Not all blocks are stored, so the range begins
- * after the last stored block that is earlier, and ends before the first one that is later. Null if every stored block
- * is earlier than `from`. `isComplete`: blocks from before `from` were read too.
+ * The range of block numbers that contains every block with a time from `from` to `to`. Not all blocks are stored, so
+ * the range begins after the last stored block that is earlier, and ends before the first one that is later. Null if
+ * every stored block is earlier than `from`. `isComplete`: blocks from before `from` were read too.
  */
 export async function readStoredRange(
   db: Database,

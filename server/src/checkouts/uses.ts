@@ -104,8 +104,8 @@ const oldest = (status: string) => `(select c.created_at from checkouts c
 /**
  * Finds the retired wallets at which something may still happen: an owner may undo the change, a checkout that may name
  * the wallet is open, or money to or from it is in flight, not final, or expected. Each part reads an index of
- * unfinished work once, however many wallets there are. An hour is added because the process that wrote a checkout may
- * have had a late clock.
+ * unfinished work once, however many wallets there are. An hour is added because the clock of the process that wrote a
+ * checkout may have been ahead.
  */
 export async function findBusy(db: Database, payTo: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ payTo: string }>(

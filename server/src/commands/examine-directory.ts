@@ -55,8 +55,8 @@ async function compare(ctx: Context, cells: number) {
       ? [
           {
             what,
-            says: `another cell owns what this one uses: ${show(foreign)}; no new checkout is paid there, but both count what arrives`,
-            fix: 'Retire the wallet or drain the settler in one of the two cells today. If you choose the other cell, release it there, then run here: farthing-admin directory adopt',
+            says: `another cell owns ${show(foreign)}, which this cell uses. This cell makes no new use of it, but both cells count the money that arrives`,
+            fix: 'Retire the wallet or drain the settler today, in one of the two cells. If that is the other cell, also release the wallet or settler there (`directory release`), then run here: farthing-admin directory adopt',
           },
         ]
       : []),

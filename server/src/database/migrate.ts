@@ -9,11 +9,15 @@ import { changeSchema, handOver, SchemaError } from './schema.ts'
  * Numbered, forward-only SQL files. Any number of processes may start at once: each migration runs in one transaction
  * that first takes a lock and then checks whether another process was faster. Applied files must never change: their
  * text is compared. A newer schema is accepted (the old version sees one during a rolling upgrade) unless a newer
- * migration begins with the comment "-- breaking". A tool would add down migrations, which are untested when they are
- * needed. The tools we know don't notice a changed file, take no lock, or keep the schema in a language other than SQL.
+ * migration begins with the comment "-- breaking". We use no migration tool. One would add down migrations, which are
+ * untested when they are needed, and those that we know don't notice a changed file, take no lock, or keep the schema
+ * in a language other than SQL.
  */
 const ownFolder = new URL('../../migrations/', import.meta.url)
-/** The same as for any other statement, because payers do not wait longer for an answer. */
+/**
+ * The same limit as for any other statement. Payments wait while a migration runs, and payers do not wait longer than
+ * this.
+ */
 const statementSecondsDefault = 30
 
 type Migration = { readonly version: number; readonly name: string; readonly sql: string }

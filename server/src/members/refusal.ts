@@ -16,7 +16,7 @@ export const refusals = {
   no_passkey:
     'This needs a passkey, and you have none yet. Make one with a link from an owner (dev prints one in its terminal) or with a recovery code.',
   last_passkey: 'This is your only passkey. Add another one before you remove it.',
-  passkeys_max: 'You have the most passkeys that a member may have. Remove one first.',
+  passkeys_max: 'You have reached the limit of passkeys. Remove one first.',
   last_owner: 'The store would have no owner. Make another member an owner first.',
   role: 'Your role in this store does not include that. Ask an owner.',
   has_owner: 'The store has an owner, who invites people in the console.',
@@ -25,7 +25,7 @@ export const refusals = {
     'This member also belongs to a store that you do not own, so you cannot replace their passkeys. Remove them here and invite them again.',
   operator: 'This member runs the deployment, so you cannot replace their passkeys. Ask another operator.',
   is_member: 'You are already a member of this store.',
-  members_max: 'The store has the most members and open invitations that a store may have.',
+  members_max: 'The store has reached the limit of members and open invitations.',
   change_over:
     'This change is no longer waiting: it was confirmed, refused, replaced or withdrawn, or was not confirmed in time. Look at the wallets again.',
   undo_over: 'This change cannot be undone: it is more than 24 hours old, or was already undone.',

@@ -172,7 +172,7 @@ test('if two fresh sources differ by more than a tenth, neither is used and the 
   assert.equal((await quoteCurrency(ctx, 'JPY', afterTheExchange))?.source, 'ecb')
 })
 
-test('a rate that jumps where there is one source is used only once it has stayed for ten minutes', async () => {
+test('if a rate from the only source jumps, it is not used until it has stayed there for ten minutes', async () => {
   const ctx = await freshContext()
   const at = (minutes: number) => new Date(now.getTime() + minutes * minuteMs)
   const read = async (minutes: number, jpy: string) =>

@@ -219,7 +219,7 @@ function concludeFrom(
     status,
     transaction,
     finality,
-    // The reason matters only until the refund is on its way or has ended.
+    // The reason is kept while the refund is not sent yet, and if it has failed.
     failure:
       status === 'FAILED' || status === 'SIGNED' ? reason : status === 'REQUESTED' ? refund.failure : null,
     isWatched: !isDone && (nonce !== null || transaction !== null),
@@ -353,8 +353,8 @@ const findingsColumns = `a.state, a.reason as authorization_reason, k.transactio
     when k.network is not null then 'included' end as transfer_finality`
 
 /**
- * SQL: the authorization `a` of a refund `r`, and its transfer `k`. A nonce that expired unused may have been handed out
- * again for another refund; then the transfer belongs to that one.
+ * SQL: the authorization `a` of a refund `r`, and its transfer `k`. A nonce that expired unused may have been handed
+ * out again for another refund; then the transfer belongs to that one.
  */
 const findingsJoins = `
   left join lateral (select r.network, r.asset, r.wallet as payer, r.nonce) key on r.nonce is not null

@@ -9,7 +9,7 @@ export type SecretsKey = { readonly id: string; readonly bytes: Buffer }
 /** AES-256. */
 const keyBytes = 32
 const idBytes = 4
-/** A rotation a month would fill this in a year. Old keys are removed after each rotation. */
+/** Enough for a rotation every month for a year, even if no old key is removed. */
 const keysMax = 16
 
 /**

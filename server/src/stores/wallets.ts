@@ -82,7 +82,7 @@ export type FoundWallet = Pick<Wallet, 'family' | 'address' | 'custodialType'> &
   readonly hold: Hold | 'free'
 }
 
-/** The same in the caller's transaction. */
+/** `registerWallet` in the caller's transaction, for a wallet that was looked up before. */
 export async function registerWalletIn(
   ctx: Context,
   tx: Transaction,
@@ -95,7 +95,8 @@ export async function registerWalletIn(
   if (accounts.length > 0) await noteTokenAccounts(tx, address, accounts)
   const existing = await findFitting(ctx, tx, by, found)
   if (existing?.isCurrent) {
-    // The store's last request counts: this wallet, and no longer the waiting one.
+    // The store's latest request counts. It asks for the wallet that is already current, so the change that is waiting
+    // is dropped.
     await endWaiting(ctx, tx, by, family, null)
     return await readWire(ctx, tx, store, existing.id)
   }
@@ -166,8 +167,8 @@ export async function updateWallet(
 }
 
 /**
- * Takes a wallet out of use for new checkouts, or asks for it if it is current and an owner has to confirm. Existing
- * checkouts still name it and are still paid to it.
+ * Takes a wallet out of use for new checkouts. If it is current and an owner has to confirm, only requests that.
+ * Existing checkouts still name it and are still paid to it.
  */
 export async function retireWallet(
   ctx: Context,
@@ -222,7 +223,7 @@ type NewWallet = Omit<
   'isCurrent' | 'isConfirmed' | 'isWaiting' | 'isElsewhere' | 'readyOn' | 'retiredAt'
 >
 
-/** A wallet that has never been current; `renewWallet` makes it so. */
+/** Inserts a wallet that has never been current. `renewWallet` makes it current. */
 async function insertWallet(tx: Transaction, wallet: NewWallet): Promise<void> {
   await tx.query(
     `insert into wallets (id, store_id, family, address, custodial_type, created_at, proven_at, shared_elsewhere,

@@ -7,7 +7,7 @@ import { readAnswer, whole } from './witnesses.ts'
 
 /**
  * Probes the nodes of a Solana cluster, each by itself: whether it answers every call that is made, and how many of
- * them at once. The text next to each call says what it is for.
+ * them at once. The text next to each call (`without`) says what fails without it.
  */
 export async function probeSvmChain(
   network: SolanaNetwork,

@@ -7,7 +7,10 @@ import { sendsMail, writeMail } from '../../mails/write.ts'
 import type { CheckoutView } from '../view.ts'
 import type { BuyerReceipt } from './receipt.ts'
 
-/** A buyer, a bookkeeper and some typing errors. Whoever knows the payment's page can use them up, and nothing else. */
+/**
+ * How often one receipt can be mailed: to a buyer, to a bookkeeper, and to a few mistyped addresses. Whoever knows the
+ * URL of the payment page can use these up, and do nothing worse.
+ */
 const mailsPerReceipt = 5
 
 /** Whether the page offers to mail the receipt. Payments to test stores cost nothing, so those could be used to spam. */
@@ -16,8 +19,9 @@ export function offersMail(ctx: Context, { store }: Pick<CheckoutView, 'store'>)
 }
 
 /**
- * Leaves a receipt for `work` to mail. `taken`: it is on its way, unless the address had a receipt within the last hour;
- * which of them is not said, because it would tell strangers what others get. `unavailable`: not this receipt now.
+ * Leaves a receipt for `work` to mail. `taken`: the mail is on its way, or the e-mail address already had a receipt
+ * within the last hour. The caller is not told which, because that would tell strangers what others get.
+ * `unavailable`: this receipt cannot be mailed now.
  */
 export async function mailReceipt(
   ctx: Context,
@@ -34,7 +38,10 @@ export async function mailReceipt(
   })
 }
 
-/** As for the links that members have mailed: a live store that an operator opened or that has proven a wallet. */
+/**
+ * The rule for links that members have mailed, too: the store is live and not suspended, and it has proven a wallet, or
+ * an operator opened it.
+ */
 async function mayMail(db: Database | Transaction, storeId: StoreId): Promise<boolean> {
   const rows = await db.query(
     `select 1 as one from stores where id = $1 and mode = 'live' and suspended_at is null
@@ -45,8 +52,8 @@ async function mayMail(db: Database | Transaction, storeId: StoreId): Promise<bo
 }
 
 /**
- * Counts a mail of this receipt, unless it is void, its payment is in doubt, or there were enough. Locks the receipt: if
- * it becomes void after this, the mail is taken back.
+ * Counts a mail of this receipt, unless it is void, its payment is in doubt, or there were enough. Locks the receipt:
+ * if it becomes void after this, the mail is taken back.
  */
 async function countMailed(tx: Transaction, storeId: StoreId, { number: id, checkoutId }: BuyerReceipt) {
   const rows = await tx.query(

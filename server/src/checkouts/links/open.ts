@@ -31,21 +31,24 @@ import { restoringProblem } from '../pay.ts'
 import { type CheckoutRow, moveCheckouts, toCheckout } from '../rows.ts'
 
 /**
- * How a buyer gets from a link to a checkout. Opening the link reads (`readOpening`) and quotes (`quoteLink`). Going on makes
- * the checkout of the quote, or finds it (`openLink`): what the link, its store and the chains allow is checked again when it
- * is inserted.
+ * How a buyer gets from a link to a checkout. Opening the link reads (`readOpening`) and quotes (`quoteLink`). When the
+ * buyer goes on to pay, `openLink` creates the quoted checkout, or finds it. What the link, its store and the chains
+ * allow is checked again when it is inserted.
  *
- * A `once` link has one checkout that can be paid. Under the link's lock it is replaced only when it is EXPIRED or CANCELED,
- * and everybody else gets the one that is there. A `many` link has one for each quote.
+ * A `once` link has one checkout that can be paid. Under the link's lock it is replaced only when it is EXPIRED or
+ * CANCELED, and everybody else gets the one that is there. A `many` link has one for each quote.
  */
 export type Opening = { readonly link: OpenedLink; readonly seller: Seller }
 
-/** Buyers who open a link and leave. A store sells no more seats at once by one link, and each costs a few rows. */
+/**
+ * The most open checkouts of a `many` link. It bounds the rows that people cost who open a link and leave. No store has
+ * more buyers paying by one link at once.
+ */
 const openMax = 200
 /** How many of a store's links are opened at once, per process: each waits for the lock of its link. */
 const atOnce = 2
 const waitingMax = 200
-/** Each means that the store changed meanwhile. */
+/** Another try is needed only if the link or its store changed after it was read. */
 const triesMax = 5
 const lockTimeoutMs = 5_000
 
@@ -104,7 +107,7 @@ export type OpenLink = (
   now: Date,
 ) => Promise<Opened>
 
-/** What a store's buyers wait for, in one process. */
+/** The queue in which the buyers of each store wait, in one process. */
 export function openLinkQueue(): FairQueue {
   return openFairQueue(atOnce, waitingMax)
 }
@@ -136,7 +139,10 @@ export function isShared(link: OpenedLink): link is OpenedLink & { readonly chec
   return checkoutId !== null && sharedStatus !== null && !['EXPIRED', 'CANCELED'].includes(sharedStatus)
 }
 
-/** The checkout that was made of a quote with this id. Who knows the id may see it, whoever made the quote. */
+/**
+ * The checkout that was made of a quote with this id. Anyone who knows the id may see the checkout, no matter for whom
+ * the quote was made.
+ */
 export async function findMade(
   db: Database | Transaction,
   { id }: Link,
@@ -150,7 +156,7 @@ export async function findMade(
   return rows.length > 0 ? checkoutId : null
 }
 
-/** The checkout that a quote makes, and until when. It gets its order's id when it is inserted. */
+/** The checkout drafted from a quote, and when the quote expires. Its order id is set when it is inserted. */
 export type DraftOfQuote = { readonly checkout: Checkout; readonly until: Date }
 
 export function draftFrom(
@@ -177,8 +183,8 @@ export function draftFrom(
 }
 
 /**
- * Inserts the checkout under the lock of its link. Returns the checkout that the buyer gets, inserted now or found, or null if
- * something has changed since it was drafted.
+ * Inserts the checkout under the lock of its link. Returns the checkout that the buyer gets, inserted now or found, or
+ * null if something has changed since it was drafted.
  */
 export async function insertOpened(
   ctx: Context,
@@ -217,8 +223,8 @@ async function isRestoring(tx: Transaction, { options }: Checkout): Promise<bool
 }
 
 /**
- * Strangers may open a link any number of times. Beyond `openMax`, the oldest checkout that nobody has begun to pay makes
- * room: one without a reserved amount and without money.
+ * Strangers may open a link any number of times. Beyond `openMax`, the oldest checkout that nobody has begun to pay
+ * makes room: one without a reserved amount and without money.
  */
 async function makeRoom(ctx: Context, tx: Transaction, link: Link, now: Date): Promise<void> {
   if (link.kind === 'once') return

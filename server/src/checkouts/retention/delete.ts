@@ -21,8 +21,8 @@ export const firstPass = (): Pass => ({ after: '', notBefore: new Date(0) })
 /**
  * Deletes checkouts that ended longer ago than RETENTION_DAYS, with all that belongs to them, a few batches per run. A
  * link's checkouts go only once the link ended as long ago, and the link goes after them.
- * The database decides what may go (`list_over` in migration 0042), and deletes it: no role has the right to delete a
- * payment. `kept_credits` keeps the credits that must never count again, and the rollups keep the takings.
+ * The database decides what may go (`list_over` in migration 0050), and deletes it: no role has the right to delete a
+ * payment. `kept_credits` (0042) keeps the credits that must never count again, and the rollups keep the takings.
  *
  * Any number of processes may run this at once, and may be killed at any point, because each batch is one statement. It
  * skips checkouts that another process has locked or that may not be deleted yet, so that they don't hold up later

@@ -44,7 +44,7 @@ export async function checkDeployment(
   else if (contract)
     await report.note(
       `${network.id} batcher`,
-      'is not there, so the payment does not go through it, as it would on a live network',
+      'is not there, so payments that share a transaction go through Multicall3. A live network needs the batcher.',
       `To put it there: farthing-admin settler deploy ${network.id}`,
     )
 }
@@ -136,8 +136,8 @@ export async function checkWallet(
       says: `${walletAddress}${provenAt === null ? ', not proven, so it could refund nothing' : ', proven'}`,
     }
   const { message } = await client.wallets.challenge(id)
-  // A transaction begins with the number of those who sign it, which is never as high as a visible character: it must not
-  // pass for a text.
+  // A transaction must not pass for a text. Its first byte is its number of signers, which is always below the first
+  // visible character.
   if (!/^[\x21-\x7e]/.test(message))
     throw new StepFailed(
       'the server asks the wallet to sign something that is no text',

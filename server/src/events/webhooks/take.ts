@@ -23,9 +23,9 @@ export type Taken = {
 }
 
 /**
- * Locks endpoints with due deliveries, starting with those that have been due longest. `due_at` is never later than an
- * endpoint's first due delivery. The order ignores the age of deliveries, because the oldest may belong to a dead
- * receiver. Deliveries are read after the lock, as in assign-sequence.ts.
+ * Locks due endpoints in the order of `due_at`, which is never later than an endpoint's first due delivery. The age of
+ * their deliveries does not count, because the oldest may belong to a dead receiver. Deliveries are read after the
+ * lock, as in assign-sequence.ts.
  */
 export async function lockDueEndpoints(
   tx: Transaction,
@@ -49,9 +49,9 @@ type TakenRow = Omit<Taken, 'event'> & {
 
 /**
  * Leases due deliveries of locked endpoints, as many for each as it has room for, and records when to check each
- * endpoint again. An ordered endpoint gets only its oldest pending delivery, once that is due. The oldest security event
- * may overtake it: a thief who makes deliveries fail could otherwise hide what they do for days. A disabled endpoint gets
- * security events only.
+ * endpoint again. An ordered endpoint gets only its oldest pending delivery, once that is due. The oldest security
+ * event may overtake it: a thief who makes deliveries fail could otherwise hide what they do for days. A disabled
+ * endpoint gets security events only.
  */
 export async function takeDeliveries(
   tx: Transaction,

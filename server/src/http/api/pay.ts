@@ -219,12 +219,12 @@ function readAmount({ query }: FastifyRequest): string | null {
   throw invalid({ pointer: 'amount', code: 'amount', detail: 'Must be a decimal, such as 12.50.' })
 }
 
-/** What a store may have as a limit of a link's price. */
+/** The form of the limits that a store can set for a link's price. */
 const decimalForm = /^\d{1,15}(\.\d{1,6})?$/
 
 const amount = Type.Optional(
   Type.String({
-    description: 'What to pay, in the link’s currency, if the buyer chooses. Ignored if not.',
+    description: 'The price in the link’s currency, if the link lets the buyer choose it. Otherwise ignored.',
     examples: ['12.50'],
   }),
 )

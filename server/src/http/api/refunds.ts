@@ -52,7 +52,8 @@ export const Refund = shape<Wire.Refund>()({
   finality: nullable(Type.Enum(['included', 'safe', 'finalized'])),
   failure: nullable(Type.String({ description: 'Why it failed, or why it is not done yet.' })),
   isCanceling: Type.Boolean({
-    description: 'Whether it was canceled while a signature for it could still move money.',
+    description:
+      'Whether a cancellation was requested and is waiting until no signature for the refund can move money.',
   }),
   declared: Type.Optional(
     Type.String({ description: 'The store’s reference for a transfer that cannot be proven.' }),
@@ -140,7 +141,8 @@ export const PreparedRefund = of<Wire.PreparedRefund>()(
     object({
       refund: Refund,
       transaction: Type.String({
-        description: 'Where wallets sign whole transactions: the one to sign, in base64.',
+        description:
+          'On networks where the wallet signs a whole transaction: the transaction to sign, in base64.',
       }),
       expiresAt,
     }),
@@ -161,7 +163,8 @@ export const PresentRefund = shape<Wire.PresentRefund>()(
     transaction: Type.Optional(
       Type.String({
         maxLength: 4_000,
-        description: 'Where wallets sign whole transactions: the signed one, in base64.',
+        description:
+          'On networks where the wallet signs a whole transaction: the signed transaction, in base64.',
       }),
     ),
   },
@@ -281,7 +284,7 @@ function readingRoutes(): Route[] {
       operationId: 'cancelRefund',
       summary: 'Cancel a refund that nobody has signed',
       description:
-        'If the refund was prepared, a signature may exist: then the refund counts until that can no longer be used, and is CANCELED after that. Canceling it again changes nothing.',
+        'If the refund was prepared, a signature may exist: then its amount stays reserved until that signature can no longer be used, and only then is it CANCELED. Canceling it again changes nothing.',
       scope: 'refunds:write',
       answers: {
         200: { description: 'Canceled.', schema: Refund },
@@ -311,7 +314,7 @@ function signingRoutes(ctx: Context, rails: Rails): Route[] {
       operationId: 'prepareRefund',
       summary: 'Get the data that the wallet signs',
       description:
-        'Ask for it when the signer is ready. Asking again gives the same nonce, amount and recipient. From the first call on, the refund counts until no signature can move money any more, even if it is canceled.',
+        'Ask for it when the signer is ready. Asking again gives the same nonce, amount and recipient. From the first call on, its amount stays reserved until no signature for it can move money, even if it is canceled.',
       scope: 'refunds:write',
       answers: { 200: { description: 'What to sign.', schema: PreparedRefund } },
       problems: [

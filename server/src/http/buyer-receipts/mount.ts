@@ -17,7 +17,7 @@ import { renderNotFound, renderUnavailable } from '../page/render.ts'
 import { writeLetter } from './letter.ts'
 import { renderBuyerReceipt, renderWaiting, type Said } from './render.ts'
 
-/** More than a family's orders of a day, behind one address. */
+/** Per IP address. A family that shares one orders less than this in a day. */
 const mailsPerHour = 20
 const hourSeconds = 3_600
 /** As long as an address can be. */

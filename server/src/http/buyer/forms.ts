@@ -13,15 +13,15 @@ import { addressBucket, openLimiter } from '../limits.ts'
 /** Each may cost a query to every node. */
 const pastesPerSecond = 2
 /**
- * Each takes one of a limited number of amounts near a price. No buyer opens twenty orders in an hour to pay them
- * from another wallet. If many buyers share one address, those beyond the limit are asked to sign.
+ * Each takes one of a limited number of amounts near a price. No buyer pays twenty orders in an hour by plain transfer.
+ * If many buyers share an IP address, those beyond the limit are asked to pay by signing instead.
  */
 const reservationsPerHour = 20
 const hourSeconds = 3_600
 
 /**
- * The forms of the payment page. They work without JavaScript: the answer to each redirects to the page, which shows the
- * result.
+ * The forms of the payment page. They work without JavaScript: the answer to each redirects to the page, which shows
+ * the result.
  */
 export function mountForms(app: FastifyInstance, ctx: Context, rails: Rails, path: string): void {
   const pastes = openLimiter('paste', pastesPerSecond, ctx.now)

@@ -115,7 +115,7 @@ the value breaks; <code>detail</code> says what is wrong with it.`,
     example: { resumeAfter: '2-0' },
   },
   log_truncated: {
-    about: html`<code>firstSequence</code> is the number from which on no event was deleted.`,
+    about: html`No event with the number <code>firstSequence</code> or a higher one was deleted.`,
     example: { firstSequence: 1041 },
   },
 }

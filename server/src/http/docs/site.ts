@@ -78,7 +78,7 @@ function renderLlms(chapters: readonly Chapter[], baseUrl: string): string {
 
 > A self-hosted crypto checkout. People pay on a page with one signature, programs over HTTP 402 (x402 version 2). USDC goes from the payer straight to the store's own wallet.
 
-To pay a checkout, POST to its checkoutUrl without a body: the answer is 402, and the PAYMENT-REQUIRED header says what to sign. Repeat the request with PAYMENT-SIGNATURE. 200 means paid. After 202, 5xx or no answer at all, send the same header again and never sign a second time: only after a 402 is nothing on its way that you signed, and Farthing sends none of it unless you present it again. Before you sign, compare amount, asset, network and payTo with what you meant to pay. If the server signs receipts, the PAYMENT-RESPONSE of the 200 has one in extensions; its keys are at /.well-known/did.json.
+To pay a checkout, POST to its checkoutUrl without a body: the answer is 402, and the PAYMENT-REQUIRED header says what to sign. Repeat the request with PAYMENT-SIGNATURE. 200 means paid. After 202, 5xx or no answer at all, send the same header again, and do not sign again before you get a 402. A 402 means that nothing you signed is on its way, and that Farthing will not send any of it unless you present it again. Before you sign, compare amount, asset, network and payTo with what you meant to pay. If the server signs receipts, the PAYMENT-RESPONSE of the 200 has one in extensions; its keys are at /.well-known/did.json.
 
 To sell, POST /api/v1/checkouts with X-API-Key, and send the buyer to checkoutUrl. Every answer of the API is described in ${baseUrl}/openapi.json.
 

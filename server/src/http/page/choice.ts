@@ -45,7 +45,10 @@ export function chooseWay({ checkout, transfers }: CheckoutView, asked: Asked): 
   }
 }
 
-/** The transfer reserved on the chosen network. If the URL names none, the only reserved transfer. */
+/**
+ * The transfer reserved on the chosen network. If there are several networks and the URL names neither a network nor a
+ * way, the reserved transfer, if there is only one.
+ */
 function findTransfer(
   isMany: boolean,
   transfers: readonly ReservedTransfer[],

@@ -3,7 +3,10 @@ import type { Database, Transaction } from '../../database/db.ts'
 import type { Network } from '../../networks.ts'
 import { erasedPosition, placeOutside, type SeenPlain } from './rows.ts'
 
-/** What one provider alone may complete on a network, in units of each token. They are all US dollars. */
+/**
+ * What one provider alone may complete on a network, in units of each token. Every token is worth a US dollar, so one
+ * setting serves all.
+ */
 export function limitsAlone({ config }: Context, { assets }: Network): Map<string, bigint> {
   return new Map(
     assets.map(({ address, decimals }) => [
@@ -52,7 +55,7 @@ export async function allowAlone(
   )
 }
 
-/** The part of each limit that is left for new payments. Claimed payments already need theirs. */
+/** The part of each limit that is left for new payments, after what claimed payments will need. */
 export async function readAloneLeft(
   db: Database,
   network: string,
@@ -76,8 +79,8 @@ export async function readAloneLeft(
 
 /**
  * Withdraws credits of a block that a witnessed read of it does not contain, because a provider made them up. They give
- * up their place on the chain to the real transfer. Erased payers are left out: their rows look different, and are
- * final. Returns the checkouts affected.
+ * up their place on the chain to the real transfer. Credits whose payer was erased are left out: they no longer match
+ * what was read, and they are final. Returns the checkouts affected.
  */
 export async function withdrawUntold(
   tx: Transaction,

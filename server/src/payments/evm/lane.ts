@@ -301,7 +301,7 @@ async function takeAffordable(
   if (isBroke && !lane.isBroke)
     ctx.log.warn(
       { network: lane.chain.network.id, settler: settler.address, balance: String(left) },
-      'a settler cannot pay for a single payment, so its payments wait; send it money (see settler list)',
+      'a settler cannot pay for even one payment, so its payments wait; send it money (see settler list)',
     )
   lane.isBroke = isBroke
   return batch

@@ -42,7 +42,7 @@ export type SvmLane = {
   readonly updateStatus: UpdateStatus
   /** Refunds that are set aside, by nonce, and until when. */
   readonly resting: Map<string, number>
-  /** With how little the settler counts as empty. */
+  /** The balance below which the settler counts as empty. */
   readonly lamportsMin: bigint
   /** The settler's balance. */
   readonly readBalance: (settler: Pick<settlers.Settler, 'address' | 'nextNonce'>) => Promise<bigint>
@@ -76,7 +76,10 @@ const listedMax = 400
 /** Each leader has four slots, about a second, and may drop a transaction. */
 const resendSeconds = 2
 const resentPerStep = 100
-/** While a refund's blockhash lives, its account may be thawed or its wallet filled. */
+/**
+ * How soon a refund that was set aside is simulated again. Until its blockhash expires, its account may be thawed or
+ * its wallet filled.
+ */
 const restMs = 5_000
 
 /** Runs one step. True if there may be more to do at once. Null if another process holds the settler. */

@@ -223,7 +223,7 @@ const rows: readonly Row[] = [
     },
   ],
   [
-    'the settlement’s outcome cannot be read once',
+    'one attempt to read the settlement’s outcome fails',
     async (scene) => {
       const header = await sign(scene)
       scene.side.missOutcomes(1)
@@ -231,7 +231,7 @@ const rows: readonly Row[] = [
     },
   ],
   [
-    'the settlement’s outcome cannot be read twice',
+    'two attempts to read the settlement’s outcome fail',
     async (scene) => {
       const header = await sign(scene)
       scene.side.missOutcomes(2)

@@ -9,7 +9,7 @@ const labelHeight = 20
 const gapOfDays = 0.34
 const barRadius = 3
 const ticksWanted = 4
-/** More bars than this have every other label left out on a phone, and all but every fifth otherwise. */
+/** Up to this many bars, each has a label, or on a phone every other one. With more, only every fifth has one. */
 const labelsMax = 16
 
 export type ChartTexts = {
@@ -20,7 +20,7 @@ export type ChartTexts = {
   hover(day: string, to: string, amount: bigint): string
 }
 
-/** Takings per day as bars, and a short line at what the day before it in the comparison brought. */
+/** Takings as bars. The short line across a bar shows the takings of the same days in the period before. */
 export function renderChart({ days, to }: Pick<Takings, 'days' | 'to'>, texts: ChartTexts): Html {
   const values = days.flatMap(({ amount, before }) => [amount ?? 0n, before ?? 0n]).map(toNumber)
   // An empty chart still has a scale, or its lines would have no place.

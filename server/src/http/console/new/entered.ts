@@ -69,7 +69,7 @@ export function hasInvoice({ number, due, buyerName, buyerAddress, taxRate, line
 
 const dayMs = 86_400_000
 
-/** Throws a Problem for what only this form can have wrong. */
+/** Throws a Problem for mistakes that only this form allows. */
 export function toCreateLink(entered: Entered, timeZone: string, now: Date): CreateLink {
   const { title, amount, currency, kind, lines } = entered
   const amounts = [amount, ...lines.map(({ unitAmount }) => unitAmount)]
@@ -92,7 +92,7 @@ export function toCreateLink(entered: Entered, timeZone: string, now: Date): Cre
   }
 }
 
-/** Without lines the amount is the only one. */
+/** Without lines, the title and the amount become the only line. */
 function linesOf({ title, amount, taxRate, lines }: Entered): InvoiceLine[] {
   const given = lines.length > 0 ? lines : [{ text: title, quantity: '', unitAmount: amount, taxRate: '' }]
   return given.map((line) => ({
@@ -115,7 +115,7 @@ function mistake(pointer: string, code: string, detail: string): Problem {
   return invalid({ pointer, code, detail } satisfies Mistake)
 }
 
-/** Which sentence to show for what the verb refused. */
+/** Which sentence to show for the Problem. */
 export function faultOf({ code, extras }: Problem, texts: Texts['newPayment']['faults']): EntryFault | null {
   if (code === 'idempotency_key_reused') return 'used'
   if (code !== 'invalid_request') return hasText(texts, code) ? code : null

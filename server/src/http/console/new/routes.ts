@@ -55,7 +55,7 @@ function entryOf({ description, orderId, priceAmount, priceCurrency }: Checkout)
   return { ...emptyEntry, title: description ?? orderId, amount: priceAmount, currency: priceCurrency }
 }
 
-/** By the verb of the API. Its keys have no spaces, so none of them is one of the forms'. */
+/** Creates the link as the API does. Idempotency keys of the API have no spaces, so they never equal a form's. */
 async function make(
   { memberCtx: ctx, storeId, actor, locale, now }: Screen,
   entered: Entered,

@@ -73,8 +73,8 @@ export function mountRefunds(store: StoreRoutes, ctx: Context): void {
 }
 
 /**
- * A store's actions on a refund that need no wallet. Naming the recipient takes a touch, and so does declaring a
- * payment that cannot be checked.
+ * A store's actions on a refund that need no wallet. Confirming the recipient's address takes a touch of the passkey,
+ * and so does declaring the refund paid by means that cannot be checked.
  */
 function mountActs({ post }: StoreRoutes, ctx: Context, rails: Rails): void {
   const on = (act: string, work: (screen: Screen, id: string) => Promise<unknown>) =>
@@ -171,8 +171,8 @@ function idOf({ part }: Screen): string {
 }
 
 /**
- * Whether a member may name the recipient of a refund, or declare it paid by means that cannot be checked. A manager may
- * do so only for refunds that they requested: those are within the limit that owners set.
+ * Whether a member may name the recipient of a refund, or declare it paid by means that cannot be checked. A manager
+ * may do so only for refunds that they requested: those are within the limit that owners set.
  */
 function mayVouch(role: Role, memberId: string, { actor }: { readonly actor: Actor }): boolean {
   return role === 'owner' || actor.id === memberId
@@ -224,7 +224,10 @@ async function sendOne(screen: Screen, problem: string | null): Promise<FastifyR
 }
 
 const newPath = '/payments/:paymentId/refund'
-/** Keys of the API are stores' own texts; those of forms cannot be mistaken for them. */
+/**
+ * The idempotency key of a form, stored as `console KEY`. Keys that stores send to the API cannot contain a space, so
+ * the two never collide.
+ */
 const keyForm = /^[0-9a-z]{26}$/
 const keyLength = 26
 
@@ -268,8 +271,8 @@ function mountCreating({ get, post }: StoreRoutes): void {
 }
 
 /**
- * By the verb of the API, for a recipient that was chosen before anything was locked. A manager's refund that goes beyond
- * their limit is undone with its transaction.
+ * Creates the refund as the API does (`createRefundTo`), for a recipient that was chosen before anything was locked. If
+ * it takes a manager beyond their limit, the transaction is rolled back.
  */
 async function create(
   { storeId, texts }: Screen,
@@ -379,7 +382,7 @@ async function sendForm(
   })
 }
 
-/** More refunds than one payment ever has; the list of refunds has them all. */
+/** More refunds than a payment usually has. The Refunds screen lists all of them. */
 const refundsMax = 20
 
 export async function readRemainder(
@@ -392,7 +395,7 @@ export async function readRemainder(
     listRefunds(ctx, storeId, { paymentId: payment.paymentId, limit: refundsMax }),
     role === 'manager' ? readStore(ctx.db, storeId) : null,
   ])
-  // Of stores that share a wallet, one refunds it.
+  // If several stores share a wallet, only one of them may refund a payment to it.
   const isAnotherStores = known !== null && known.ownerId !== null && known.ownerId !== storeId
   const left = known === null || isAnotherStores ? 0n : payment.amount - (known.reserved ?? 0n)
   const find = (): Remainder['obstacle'] => {

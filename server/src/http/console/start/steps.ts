@@ -9,15 +9,16 @@ import { readCookie } from '../../cookies.ts'
 import { forStore, sessionOf } from '../visitor.ts'
 
 /**
- * The first steps of a store. A step is done by facts of the store, and a second way in by facts of its only owner. Skipped steps belong to a member in this browser: a
- * cookie for the store's paths names the member and the steps, or `all` once nothing is left.
+ * The first steps of a store. Facts about the store decide whether a step is done, and for a second way in (`spare`)
+ * facts about its only owner. Which steps a member skipped is remembered in this browser: a cookie for the store's
+ * paths names the member and the steps, or `all` once nothing is left.
  */
 export const steps = ['wallet', 'proof', 'spare', 'payment', 'key', 'webhook'] as const
 export type StartStep = (typeof steps)[number]
 export const all = 'all'
 
 const cookie = 'steps'
-/** A year: the browser asks once. */
+/** A year. After that, whether steps are left is read from the store again, and skipped ones are back. */
 const rememberedSeconds = 31_536_000
 
 export function skippedBy(request: FastifyRequest): readonly string[] {

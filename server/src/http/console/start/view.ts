@@ -54,7 +54,7 @@ function renderOne(
   step: StartStep,
   { wallet }: StartDone,
   state: State,
-  /** What the step opens. */
+  /** A sentence about what the store may do once the step is done, added until then; null if there is none. */
   opens: string | null,
 ): Html {
   const texts = screen.texts.start
