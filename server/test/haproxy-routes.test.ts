@@ -66,6 +66,7 @@ function fill(path: string, tag: string): string {
     memberId: id('mem'),
     id: id('st'),
     key: toLinkKey(tag, newToken()),
+    token: newToken(),
     name: 'page.0123456789abcdef.js',
   }
   return path.replaceAll(/:(\w+)|\{(\w+)\}/g, (_, a: string, b: string) => {
