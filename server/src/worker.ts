@@ -77,10 +77,11 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
       run: async () => (await applyDecisions(ctx, ctx.now())) > 0,
     },
     scheduled(ctx, 'forget-decisions', 600, () => forgetDecisions(ctx)),
+    // Also once no mails are sent any more: nothing says to whom receipts were mailed for longer than an hour.
+    scheduled(ctx, 'forget-recipients', 600, () => forgetRecipients(ctx.db)),
     ...(sendsMail(ctx)
       ? [
           { name: 'send-mails', restMs: 2_000, run: openMailer(ctx) },
-          scheduled(ctx, 'forget-recipients', 600, () => forgetRecipients(ctx.db)),
           { name: 'alert', restMs: 30_000, run: () => mailAlerts(ctx, ctx.now()) },
           { name: 'mail-payments', restMs: 15_000, run: () => mailPayments(ctx, ctx.now(), readWaiting) },
         ]

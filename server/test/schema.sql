@@ -1464,9 +1464,9 @@ CREATE INDEX authorizations_unresolved ON public.authorizations USING btree (val
 
 CREATE INDEX broadcasts_by_transaction ON public.broadcasts USING btree (network, settler, nonce);
 
-CREATE UNIQUE INDEX buyer_receipts_valid ON public.buyer_receipts USING btree (checkout_id, payment_id) WHERE (void_at IS NULL);
+CREATE INDEX buyer_receipts_by_checkout ON public.buyer_receipts USING btree (checkout_id, payment_id);
 
-CREATE INDEX buyer_receipts_void ON public.buyer_receipts USING btree (checkout_id) WHERE (void_at IS NOT NULL);
+CREATE UNIQUE INDEX buyer_receipts_valid ON public.buyer_receipts USING btree (checkout_id, payment_id) WHERE (void_at IS NULL);
 
 CREATE INDEX challenges_by_end ON public.challenges USING btree (expires_at);
 
@@ -1571,6 +1571,8 @@ CREATE UNIQUE INDEX links_invoice_number ON public.links USING btree (store_id, 
 CREATE INDEX links_until ON public.links USING btree (until);
 
 CREATE INDEX mail_recipients_by_time ON public.mail_recipients USING btree (mailed_at);
+
+CREATE INDEX mails_about ON public.mails USING btree (about);
 
 CREATE INDEX mails_by_due ON public.mails USING btree (due_at);
 

@@ -30,13 +30,22 @@ export async function mailReceipt(
   mail: Mail,
   now: Date,
 ): Promise<'taken' | 'unavailable'> {
-  return await ctx.db.transaction(async (tx) => {
-    if (!(await mayMail(tx, storeId)) || !(await countMailed(tx, storeId, receipt))) return 'unavailable'
-    if (!(await takeRecipient(ctx, tx, mail.to))) return 'taken'
-    const cause = { kind: 'receipt', storeId, about: receipt.checkoutId } as const
-    return (await writeMail(ctx, tx, cause, mail, now)) ? 'taken' : 'unavailable'
-  })
+  return await ctx.db
+    .transaction(async (tx) => {
+      if (!(await mayMail(tx, storeId)) || !(await countMailed(tx, storeId, receipt))) return 'unavailable'
+      if (!(await takeRecipient(ctx, tx, mail.to))) return 'taken'
+      const cause = { kind: 'receipt', storeId, about: receipt.checkoutId } as const
+      // Thrown, so that what is not mailed counts neither as a mail of the receipt nor for its recipient.
+      if (!(await writeMail(ctx, tx, cause, mail, now))) throw new NoMail()
+      return 'taken' as const
+    })
+    .catch((error: unknown) => {
+      if (error instanceof NoMail) return 'unavailable'
+      throw error
+    })
 }
+
+class NoMail extends Error {}
 
 /**
  * The rule for links that members have mailed, too: the store is live and not suspended, and it has proven a wallet, or

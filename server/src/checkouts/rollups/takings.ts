@@ -85,7 +85,7 @@ export async function readTakings(
   const quote = await findQuote(ctx, store.reportCurrency, now)
   const read = await readFigures(ctx, store.id, zone, {
     first: first ?? today,
-    today,
+    last: span.to,
     cut: span.cutDay === null ? null : { day: span.cutDay, minutes },
   })
   const { days, cut, waiting } = read
@@ -187,7 +187,7 @@ function chartOf(period: Period | DayRange, span: Span, today: string): Bar[] {
 
 type Wanted = {
   readonly first: string
-  readonly today: string
+  readonly last: string
   /** A day up to a time of it. */
   readonly cut: { readonly day: string; readonly minutes: number } | null
 }
@@ -203,7 +203,7 @@ type Read = {
  * shows it. If they are counted in between, everything is read again.
  */
 async function readFigures(ctx: Context, storeId: StoreId, zone: string, wanted: Wanted): Promise<Read> {
-  const { first, today, cut } = wanted
+  const { first, last, cut } = wanted
   const range = cut && dayRange(cut.day, zone)
   const isBeforeCut = (at: string) => {
     const local = localTime(new Date(at), zone)
@@ -212,7 +212,7 @@ async function readFigures(ctx: Context, storeId: StoreId, zone: string, wanted:
   for (let tries = 1; ; tries++) {
     const uncounted = await readUncounted(ctx.db, storeId)
     const waiting = BigInt(uncounted.until) - BigInt(uncounted.after)
-    const days = await readDays(ctx.db, storeId, first, today)
+    const days = await readDays(ctx.db, storeId, first, last)
     const quarters = range ? await readQuarters(ctx.db, storeId, range.from, range.before) : []
     const isAdded = waiting > 0n && waiting <= addedMax
     const deltas = isAdded ? await readDeltas(ctx.db, [uncounted]) : []

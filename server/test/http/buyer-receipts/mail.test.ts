@@ -152,6 +152,26 @@ test('a store’s share of the day holds, and is counted apart from its other ma
   assert.deepEqual(kinds, [{ kind: 'receipt' }])
 })
 
+test('a mail that is not written counts neither for its receipt nor for its recipient', async () => {
+  const id = await paid()
+  const to = newAddress()
+  const shares = await ctx.db.query(
+    "update mail_counts set count = count + 1000000 where store_id = $1 and kind = 'receipt' returning 1 as one",
+    [shop.store.id],
+  )
+  assert(shares.length > 0)
+  for (let i = 0; i < 6; i++) assert.equal(await said(id, to), 'unavailable')
+  await ctx.db.query(
+    "update mail_counts set count = count - 1000000 where store_id = $1 and kind = 'receipt'",
+    [shop.store.id],
+  )
+  assert.equal(await said(id, to), 'taken')
+  assert.deepEqual(
+    (await sendAll()).map((mail) => mail.to),
+    [[to]],
+  )
+})
+
 test('while the mail server is down, receipts stop at half of what links may fill', async () => {
   const id = await paid()
   await ctx.db.query(

@@ -301,6 +301,12 @@ test('a filter is put aside in one go: 200 at most, nothing that came later, und
       String((await owner.browser.post(`${path}/dismiss-all`, { ...all, newest: wrong })).headers.location),
       /said=not_found$/,
     )
+  for (const kind of ['', 'x'])
+    assert.match(
+      String((await owner.browser.post(`${path}/dismiss-all`, { kind, newest })).headers.location),
+      /said=not_found$/,
+      'nothing without a filter that is known',
+    )
   const dismiss = () => owner.browser.post(`${path}/dismiss-all`, all)
   await Promise.all([dismiss(), dismiss()])
   const held = await db.query<{ together: string; paymentId: string }>(

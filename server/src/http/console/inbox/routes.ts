@@ -67,7 +67,10 @@ export function mountInbox({ get, post }: StoreRoutes): void {
       // Only what the member saw: not what came since.
       const newest = screen.field('newest')
       if (!isId('pay', newest)) return 'not_found'
-      const shown = { ...filterOf(screen, screen.field), before: `${newest}~` }
+      const filter = filterOf(screen, screen.field)
+      // The form is offered for a filter alone. One that is no longer known would put aside everything.
+      if (filter.disposition === null && filter.network === null) return 'not_found'
+      const shown = { ...filter, before: `${newest}~` }
       const { rows } = await listUndecided(ctx.db, storeId, togetherMax, shown, filteredRows)
       const paymentIds = rows.filter(({ mayDecide }) => mayDecide).map(({ paymentId }) => paymentId)
       const by = { actor, sessionId: session.id }
