@@ -41,7 +41,7 @@ export const receiptSubjects = {
  * The kinds of mail: a link for the person who will open it, an alert, payments, a change of members, a change of the
  * store or its wallets, and a receipt for a buyer. Each kind has its own share per store.
  */
-export type MailKind = 'link' | 'alert' | 'payment' | 'member' | 'store' | 'receipt'
+export type MailKind = 'link' | 'alert' | 'payment' | 'member' | 'code' | 'store' | 'receipt'
 
 /** A waiting mail. Its text is sealed. */
 export type WaitingMail = {

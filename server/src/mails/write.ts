@@ -16,6 +16,7 @@ const waitingMax: Readonly<Record<MailKind, number | null>> = {
   alert: 1_000,
   payment: 500,
   member: null,
+  code: null,
   store: null,
   // Strangers cause them, so they stop before they could stop links and alerts.
   receipt: 500,
@@ -31,6 +32,7 @@ const perDayMax: Readonly<Record<MailKind, number>> = {
   alert: 480,
   payment: 1_000,
   member: 200,
+  code: 1_000,
   store: 1_000,
   receipt: 500,
 }

@@ -36,7 +36,8 @@ export async function announce(
   await nameStore(tx, storeId)
   await appendEvent(tx, newEvent(ctx, storeId, actor, { type, data: { member: memberToWire(member) } }, now))
   await mailOwners(ctx, tx, {
-    ...{ kind: 'member', storeId, actor, memberId: member.id, now },
+    // A share of its own, which no other change of members uses up.
+    ...{ kind: type === 'member.code_used' ? 'code' : 'member', storeId, actor, memberId: member.id, now },
     subject: `The members of your store changed (${storeId})`,
     sentence: describe[type](member, nameOf(actor)),
   })

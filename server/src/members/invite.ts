@@ -135,7 +135,10 @@ export async function inviteToRecover(
   })
 }
 
-/** Withdrawing an invitation needs no touch: it gives no access. */
+/**
+ * Withdrawing an invitation needs no touch: it gives no access. Nobody withdraws the link with which another owner
+ * replaces their own passkeys: who asks may be the thief whom it is to shut out.
+ */
 export async function withdrawInvitation(
   ctx: Context,
   storeId: StoreId,
@@ -145,8 +148,9 @@ export async function withdrawInvitation(
   await ctx.db.transaction(async (tx) => {
     await lockFor(tx, storeId, memberId, 'members:write')
     const withdrawn = await tx.query(
-      'delete from invitations where id = $1 and store_id = $2 and used_at is null returning id',
-      [invitationId, storeId],
+      `delete from invitations where id = $1 and store_id = $2 and used_at is null
+         and not (is_recovery and member_id = $3) returning id`,
+      [invitationId, storeId, memberId],
     )
     if (withdrawn.length === 0) throw new Refusal('not_found')
   })

@@ -16,8 +16,9 @@ import { type CreationOptions, creationOptions, readNewPasskey } from './webauth
  * Codes on paper, for a member who has lost every passkey. A code is no way to sign in: it makes one new passkey. All
  * owners of the member's stores and the member are told at once. For a day the new passkey opens sessions but confirms
  * nothing, and the earlier passkeys go on working. In that time the member, in any session that the new passkey did not
- * open, can refuse it without a touch, and other owners can replace it or remove the member. So whoever finds a code
- * can look around for a day, as a thief with a cookie can, and takes over only a member whom nobody looks after.
+ * open or with another code, can refuse it without a touch, and other owners can replace it or remove the member. So
+ * whoever finds a code can look around for a day, as a thief with a cookie can, and takes over only a member whom nobody
+ * looks after. Operators have no codes: another operator helps them, and their commands need no passkey.
  */
 export const codesPerSet = 8
 /**
@@ -44,7 +45,7 @@ export async function makeCodes(ctx: Context, touch: Touch, now: Date): Promise<
   const { session } = touch
   const codes = Array.from({ length: codesPerSet }, newCode)
   await ctx.db.transaction(async (tx) => {
-    await lockMember(tx, session.member.id)
+    if (await lockMember(tx, session.member.id)) throw new Refusal('operator_codes')
     await useTouch(ctx, tx, touch, { action: 'codes.make', values: {} }, now)
     await deleteRecoveryCodes(tx, session.member.id)
     await tx.query(
@@ -144,6 +145,37 @@ export async function refuseRecovery(ctx: Context, session: Session, now: Date):
   })
 }
 
+/**
+ * The same with an unused code, for a member who has neither a passkey nor a session left when somebody else uses another
+ * code of the sheet: without it, whoever came first would win. A thief with the sheet can do it too, and then nobody has a
+ * way in but through an owner or the operator.
+ */
+export async function refuseByCode(ctx: Context, typed: unknown, now: Date): Promise<void> {
+  const hash = hashCode(readCode(typed))
+  await ctx.db.transaction(async (tx) => {
+    const [found] = await tx.query<{ memberId: MemberId }>(
+      'select member_id as "memberId" from recovery_codes where hash = $1',
+      [hash],
+    )
+    if (!found) throw new Refusal('code')
+    await lockMember(tx, found.memberId)
+    const [member] = await tx.query<Member>(
+      `select ${memberColumns} from members where id = (
+         select member_id from recovery_codes where hash = $1 and used_at is null)`,
+      [hash],
+    )
+    if (!member) throw new Refusal('code')
+    const removed = await tx.query<{ id: string }>(
+      'delete from passkeys where member_id = $1 and waits_until > clock() returning id',
+      [member.id],
+    )
+    if (removed.length === 0) throw new Refusal('nothing_waits')
+    await tx.query('delete from sessions where passkey_id = any($1)', [removed.map(({ id }) => id)])
+    await deleteRecoveryCodes(tx, member.id)
+    await announceEverywhere(ctx, tx, member, 'member.passkey_removed', now)
+  })
+}
+
 /** A passkey that was made with a code and waits, as the member and other owners of their stores see it. */
 export type WaitingPasskey = {
   readonly memberId: MemberId
@@ -180,7 +212,8 @@ async function useCode(tx: Transaction, hash: Buffer, now: Date): Promise<Member
     [hash],
   )
   if (!found) throw new Refusal('code')
-  await lockMember(tx, found.memberId)
+  // Somebody may have become an operator since they made codes.
+  if (await lockMember(tx, found.memberId)) throw new Refusal('operator_codes')
   const used = await tx.query(
     'update recovery_codes set used_at = $2 where hash = $1 and used_at is null returning hash',
     [hash, now],

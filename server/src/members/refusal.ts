@@ -4,6 +4,10 @@ export const refusals = {
   invitation: 'This link does not work: it was used, has expired or was replaced. Ask for a new one.',
   code: 'This code does not work: it was used or replaced, or there is a typing mistake in it.',
   codes_max: 'Three of your codes were used within a day. Try again tomorrow, or ask another owner.',
+  nothing_waits:
+    'No passkey that was made with a recovery code is waiting, so there is nothing to refuse. Your codes still work.',
+  operator_codes:
+    'You run the deployment, so you have no recovery codes. Another operator can invite you again.',
   passkey_waits:
     'This passkey was made with a recovery code less than 24 hours ago, so it cannot confirm changes yet. Your account’s page says from when it can.',
   passkey: 'This passkey was not accepted. Try again, or use another one.',

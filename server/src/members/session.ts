@@ -66,6 +66,9 @@ type UseRow = { browser: string; address: string; at: string }
 /** SQL: the session has neither ended nor been idle for too long. */
 const isOpen = `s.expires_at > clock() and s.seen_at > clock() - interval '${idleHours} hours'`
 
+/** SQL: a passkey opened the session that was made with a recovery code and confirms nothing yet. */
+const isWaiting = `exists (select 1 from passkeys k where k.id = s.passkey_id and k.waits_until > clock())`
+
 /** Opens a session and returns its token: always a new one, so that an attacker cannot plant it beforehand. */
 export async function openSession(
   ctx: Context,
@@ -86,14 +89,15 @@ export async function openSession(
   const token = newToken()
   await rememberPlace(tx, memberId, browser)
   const use = toUseOf(browser, now)
-  // Also deletes the member's oldest sessions beyond the limit, and some expired sessions of any member.
+  // Also deletes the member's oldest sessions beyond the limit, first those of waiting passkeys, which must not push out
+  // the session that can refuse them; and some expired sessions of any member.
   await tx.query(
     `with over as (
        delete from sessions where id in (
          select id from sessions where expires_at < clock() order by expires_at limit $9 for update skip locked)
      ), oldest as (
        delete from sessions where id in (
-         select id from sessions where member_id = $3 order by id desc offset $10)
+         select s.id from sessions s where s.member_id = $3 order by ${isWaiting}, s.id desc offset $10)
      )
      insert into sessions (id, token_hash, member_id, passkey_id, browser, address, created_at, seen_at, expires_at, uses)
      values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $11)`,
@@ -217,9 +221,18 @@ function kindOf(userAgent: string): string {
   return userAgent.replaceAll(/[\d._]+/g, '')
 }
 
-/** Ends one of the member's sessions: this one or another. */
-export async function endSession(ctx: Context, { member }: Session, sessionId: string): Promise<void> {
-  if (!(await deleteSession(ctx.db, member.id, sessionId))) throw new Refusal('not_found')
+/**
+ * Ends one of the member's sessions: this one or another. One that a waiting passkey opened ends only sessions of waiting
+ * passkeys: a thief with a code must not end the session in which the member can refuse it.
+ */
+export async function endSession({ db }: Context, session: Session, sessionId: string): Promise<void> {
+  const ended = await db.query(
+    `delete from sessions s where s.id = $1 and s.member_id = $2
+       and (${isWaiting} or not exists (select 1 from sessions s where s.id = $3 and ${isWaiting}))
+     returning s.id`,
+    [sessionId, session.member.id, session.id],
+  )
+  if (ended.length === 0) throw new Refusal('not_found')
 }
 
 export type ListedSession = {

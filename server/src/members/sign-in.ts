@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { openChallenge, takeChallenge } from './challenge.ts'
 import { Refusal } from './refusal.ts'
-import { findPasskey } from './rows.ts'
+import { findPasskey, lockMember } from './rows.ts'
 import { type Browser, noteSignIn, openSession } from './session.ts'
 import { hashToken } from './token.ts'
 import { type Assertion, type RequestOptions, readAssertion, requestOptions } from './webauthn.ts'
@@ -17,8 +17,10 @@ export async function signIn(ctx: Context, browser: Browser, answer: unknown, no
   const assertion = await readAssertion(ctx, answer, (id) => findPasskey(ctx.db, id))
   return await ctx.db.transaction(async (tx) => {
     await takeChallenge(tx, assertion.challenge, 'sign_in', hashToken(browser.token), {})
-    await notePasskeyUse(ctx, tx, assertion, now)
     const { id, memberId } = assertion.passkey
+    // Before the passkey's row, in the same order as by code that removes passkeys.
+    await lockMember(tx, memberId)
+    await notePasskeyUse(ctx, tx, assertion, now)
     await noteSignIn(ctx, tx, memberId, browser, now)
     return await openSession(ctx, tx, { memberId, passkeyId: id, browser, now })
   })

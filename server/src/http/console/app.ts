@@ -149,6 +149,8 @@ const statuses: Readonly<Record<Reason, number>> = {
   invitation: 410,
   code: 410,
   codes_max: 429,
+  nothing_waits: 409,
+  operator_codes: 409,
   passkey_waits: 409,
   passkey: 401,
   identity: 403,

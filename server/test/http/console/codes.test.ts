@@ -214,6 +214,113 @@ test('a thief with the whole sheet cannot refuse the member, who comes in by ano
   await recoverWith(codes[3] ?? '')
 })
 
+test('a session of a waiting passkey ends no session that could refuse it, however often it signs in', async () => {
+  const owner = await openOwned()
+  const [code = ''] = await makeCodes(owner)
+  const thief = await recoverWith(code)
+  const { body } = await thief.browser.get('/account')
+  const others = [...body.matchAll(/name="sessionId" value="(ses_\w+)"/g)].map(([, id = '']) => id)
+  assert.equal(others.length, 1)
+  for (const sessionId of others)
+    assert.equal((await thief.browser.post('/sessions/end', { sessionId })).statusCode, 404)
+  for (let i = 0; i < 21; i++) await signInWith(console, thief.authenticator)
+  assert.equal((await owner.browser.get('/account')).statusCode, 200)
+  // The sessions of waiting passkeys are the ones that make room, and may end each other.
+  const last = await signInWith(console, thief.authenticator)
+  const [listed = ''] = [
+    ...(await last.get('/account')).body.matchAll(/name="sessionId" value="(ses_\w+)"/g),
+  ].map(([, id = '']) => id)
+  assert.equal((await last.post('/sessions/end', { sessionId: listed })).statusCode, 303)
+  assert.equal((await owner.browser.post('/codes/refuse')).statusCode, 303)
+  assert.equal((await last.get('/account')).statusCode, 303)
+})
+
+test('nobody withdraws the link with which another owner replaces their passkeys', async () => {
+  const owner = await openOwned()
+  const token = await inviteBy(owner, owner.store.id, { name: 'Otto', role: 'owner' })
+  const otto = await enrolWith(console, token)
+  const [code = ''] = await makeCodes(otto)
+  const thief = await recoverWith(code)
+  const path = `/stores/${owner.store.id}/members`
+  const [, memberId = ''] =
+    /name="memberId" value="(mem_\w+)"/.exec((await owner.browser.get(path)).body) ?? []
+  const touch = await owner.browser.confirm(owner.authenticator, 'member.recover', {
+    storeId: owner.store.id,
+    memberId,
+  })
+  const { body } = await owner.browser.done(`${path}/recover`, { memberId, touch })
+  const [, invitationId = ''] =
+    /name="invitationId" value="(inv_\w+)"/.exec((await thief.browser.get(path)).body) ?? []
+  assert.notEqual(invitationId, '')
+  assert.equal((await thief.browser.post(`${path}/withdraw`, { invitationId })).statusCode, 404)
+  await enrolWith(console, /#([A-Za-z0-9_-]{43})/.exec(body)?.[1] ?? '')
+  assert.equal((await thief.browser.get('/account')).statusCode, 303)
+})
+
+test('a member with neither passkey nor session refuses with an unused code what another code of the sheet made', async () => {
+  const owner = await openOwned()
+  const codes = await makeCodes(owner)
+  const form = new TestBrowser(console)
+  const refuse = async (code: string) => {
+    await form.get('/recover')
+    return await form.post('/recover/refuse', { code })
+  }
+  assert.equal((await refuse(codes[7] ?? '')).statusCode, 409, 'nothing waits')
+  const thieves = []
+  for (const code of codes.slice(0, 3)) thieves.push(await recoverWith(code))
+  await assert.rejects(recoverWith(codes[3] ?? ''), /429/)
+  assert.equal((await refuse(codes[0] ?? '')).statusCode, 410, 'a used code refuses nothing')
+  const refused = await refuse(codes[7] ?? '')
+  assert.equal(refused.statusCode, 200)
+  assert.match(refused.body, /The passkey was refused/)
+  for (const thief of thieves) {
+    assert.equal((await thief.browser.get('/account')).statusCode, 303)
+    await assert.rejects(signInWith(console, thief.authenticator), /401/)
+  }
+  for (const code of codes.slice(4)) assert.equal((await refuse(code)).statusCode, 410)
+  // What was there before goes on working.
+  assert.equal(await invite(owner, owner.store), 200)
+  assert.match((await mailsTo(owner.email)).join(), /Olga removed a passkey/)
+})
+
+test('a code after the day refuses nothing any more, and another member’s code never does', async () => {
+  const [owner, other] = [await openOwned(), await openOwned()]
+  const [codes, theirs] = [await makeCodes(owner), await makeCodes(other)]
+  const found = await recoverWith(codes[0] ?? '')
+  const form = new TestBrowser(console)
+  await form.get('/recover')
+  assert.equal((await form.post('/recover/refuse', { code: theirs[0] ?? '' })).statusCode, 409)
+  await passHours(25)
+  assert.equal((await form.post('/recover/refuse', { code: codes[1] ?? '' })).statusCode, 409)
+  assert.equal((await found.browser.get('/account')).statusCode, 200)
+})
+
+test('an operator has no codes, and codes from before are worth nothing', async () => {
+  const owner = await openOwned()
+  const [code = ''] = await makeCodes(owner)
+  await ctx.db.query(
+    'update members set is_operator = true where id in (select member_id from memberships where store_id = $1)',
+    [owner.store.store.id],
+  )
+  assert.doesNotMatch((await owner.browser.get('/account')).body, /data-confirm="codes.make"/)
+  const touch = await owner.browser.confirm(owner.authenticator, 'codes.make', {})
+  assert.equal((await owner.browser.post('/codes', { touch })).statusCode, 409)
+  await assert.rejects(recoverWith(code), /409/)
+})
+
+test('a colleague who uses up the mails about members does not keep the news of a used code from an owner', async () => {
+  const owner = await openOwned()
+  const [code = ''] = await makeCodes(owner)
+  // Making codes was mailed, so there is a row to fill up.
+  const filled = await ctx.db.query(
+    "update mail_counts set count = 1000000 where store_id = $1 and kind = 'member' returning 1 as one",
+    [owner.store.store.id],
+  )
+  assert.equal(filled.length, 1)
+  await recoverWith(code)
+  assert.match((await mailsTo(owner.email)).at(-1) ?? '', /used a recovery code/)
+})
+
 test('another owner replaces the passkey or removes the member, and an owner’s link ends the codes', async () => {
   const owner = await openOwned()
   const max = await enrolWith(

@@ -40,7 +40,10 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
     const host = provider?.host ?? null
     return page.send({
       title: page.texts.account.title,
-      main: renderAccount(page, { stores, passkeys, codes, sessions, sessionId, mailed, host, isConnected }),
+      main: renderAccount(page, {
+        ...{ stores, passkeys, codes, sessions, sessionId, mailed, host, isConnected },
+        isOperator: member.isOperator,
+      }),
     })
   })
 

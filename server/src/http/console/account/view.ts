@@ -20,6 +20,8 @@ export type Access = {
   readonly passkeys: readonly Passkey[]
   /** Null: none were ever made. */
   readonly codes: CodesLeft | null
+  /** Operators have no codes. */
+  readonly isOperator: boolean
   readonly sessions: readonly ListedSession[]
   /** The session that asks. */
   readonly sessionId: string
@@ -45,7 +47,7 @@ export function renderAccount(page: Page, account: Access): Html {
 ${renderField(texts.passkeyName, 'name', name)}
 <div><button class="quiet">${texts.addPasskey}</button></div>
 </form>
-${renderCodesLeft(page, account.codes)}
+${!account.isOperator && renderCodesLeft(page, account.codes)}
 ${host !== null && renderProvider(page, host, account.isConnected)}
 <h2>${texts.sessions}</h2>
 <ul class="things">${sessions.map((each) => renderSession(page, each, each.id === sessionId))}</ul></section>

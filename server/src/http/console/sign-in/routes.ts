@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { enrol, joinStore, openEnrolment } from '../../../members/enrol.ts'
 import { type Identities, removeIdentity } from '../../../members/identities.ts'
-import { openRecovery, recover } from '../../../members/recovery-codes.ts'
+import { openRecovery, recover, refuseByCode } from '../../../members/recovery-codes.ts'
 import { endSession } from '../../../members/session.ts'
 import { openSignIn, signIn } from '../../../members/sign-in.ts'
 import { Problem } from '../../../problems.ts'
@@ -21,7 +21,7 @@ import { keepReturn, readReturn, takeReturn } from '../returning.ts'
 import { openPage } from '../screen.ts'
 import { textsOf } from '../texts/choose.ts'
 import { browserOf, clearSession, sessionOf, startSession } from '../visitor.ts'
-import { renderEnrol, renderRecover, renderSignIn, renderSignUp } from './view.ts'
+import { renderEnrol, renderRecover, renderRefused, renderSignIn, renderSignUp } from './view.ts'
 
 const open = { config: { isOpen: true } }
 const attempt = { config: { isOpen: true, isAttempt: true } }
@@ -94,15 +94,11 @@ function mountEnrol(scope: FastifyInstance, ctx: Context): void {
 
 /** Requests with a recovery code, per address and minute: a person types a code, and mistypes it a few times. */
 const codesPerMinute = 10
-/** The same for all addresses together. Nobody guesses a code, so this only bounds what strangers make us look up. */
-const allCodesPerMinute = 600
-
 /** Where a printed code makes a new passkey. */
 function mountRecover(scope: FastifyInstance, ctx: Context): void {
   const ofAddress = openLimiter('recovery code', codesPerMinute, ctx.now, 60)
-  const ofAll = openLimiter('recovery codes', allCodesPerMinute, ctx.now, 60)
   const preHandler = async ({ ip }: FastifyRequest) => {
-    if (!ofAddress.tryTake(addressBucket(ip)) || !ofAll.tryTake(''))
+    if (!ofAddress.tryTake(addressBucket(ip)))
       throw new Problem('rate_limited', 'Too many recovery codes were tried. Wait a minute.', {
         retryAfterSeconds: 60,
       })
@@ -123,6 +119,12 @@ function mountRecover(scope: FastifyInstance, ctx: Context): void {
     const passkeyName = describeBrowser(browser.userAgent, textsOf(request))
     startSession(ctx, reply, await recover(ctx, browser, { code, answer, passkeyName }, ctx.now()))
     return { to: '/' }
+  })
+
+  scope.post('/recover/refuse', { ...attempt, preHandler }, async (request, reply) => {
+    const page = openPage(ctx, request, reply)
+    await refuseByCode(ctx, page.field('code'), ctx.now())
+    return page.send({ title: page.texts.recover.refused, isAlone: true, main: renderRefused(page) })
   })
 }
 

@@ -46,7 +46,7 @@ function renderLost({ config }: Context, texts: Texts['signIn']): Html {
 }
 
 /** Where a code from paper is entered. */
-export function renderRecover({ texts: { recover: texts, signIn } }: Page): Html {
+export function renderRecover({ formFields, texts: { recover: texts, signIn } }: Page): Html {
   const code = { required: true, maxlength: 60, autocomplete: 'off', autocapitalize: 'characters' }
   return html`<h1>${texts.title}</h1>
 <p class="soft">${texts.about}</p>
@@ -56,6 +56,19 @@ ${renderField(texts.code, 'code', { ...code, spellcheck: 'false', dir: 'ltr' })}
 </form>
 <noscript><p class="note">${signIn.needsScript}</p></noscript>
 <p class="soft">${texts.after}</p>
+<details id="refuse"><summary>${texts.notYou}</summary>
+<p class="soft">${texts.notYouAbout}</p>
+<form method="post" action="/recover/refuse" class="fields">${formFields}
+${renderField(texts.unused, 'code', { ...code, spellcheck: 'false', dir: 'ltr' })}
+<div><button class="quiet">${texts.refuse}</button></div>
+</form></details>
+<p><a href="/sign-in">${texts.back}</a></p>`
+}
+
+/** After a code has refused the passkey that another code of the sheet made. */
+export function renderRefused({ texts: { recover: texts } }: Page): Html {
+  return html`<h1>${texts.refused}</h1>
+<p>${texts.refusedAbout}</p>
 <p><a href="/sign-in">${texts.back}</a></p>`
 }
 

@@ -41,6 +41,14 @@ export const en = {
     button: 'Create a passkey',
     after:
       'The new passkey signs you in at once. For 24 hours it cannot confirm changes, such as another wallet or another passkey. You and the other owners of your stores are told about it now, and can refuse it until then.',
+    notYou: 'Did somebody else use one of your codes?',
+    notYouAbout:
+      'A code that you have not used refuses it: the passkey that they made stops working, and so do all your codes. Then only another passkey, another owner or the operator lets you in.',
+    unused: 'A code that is not used',
+    refuse: 'Refuse the other passkey',
+    refused: 'The passkey was refused',
+    refusedAbout:
+      'The passkey that was made with your code no longer works, and neither does any of your codes. Ask another owner of your store or the operator to let you in.',
     back: 'Back to signing in',
   },
 

@@ -34,6 +34,14 @@ export const es: typeof en = {
     button: 'Crear una llave de acceso',
     after:
       'Con la llave nueva entra enseguida. Durante 24 horas no puede confirmar cambios, como otra cartera u otra llave de acceso. Usted y los demás propietarios de sus tiendas reciben ahora el aviso y pueden rechazarla hasta entonces.',
+    notYou: '¿Otra persona usó uno de sus códigos?',
+    notYouAbout:
+      'Un código sin usar la rechaza: la llave que creó deja de funcionar, y también todos sus códigos. Después solo le dejan entrar otra llave, otro propietario o el operador.',
+    unused: 'Un código sin usar',
+    refuse: 'Rechazar la otra llave',
+    refused: 'La llave fue rechazada',
+    refusedAbout:
+      'La llave que se creó con su código ya no funciona, y tampoco ninguno de sus códigos. Pida a otro propietario de su tienda o al operador que le deje entrar.',
     back: 'Volver al inicio de sesión',
   },
 
@@ -449,6 +457,10 @@ export const es: typeof en = {
     signed_out: 'La sesión está cerrada. Inicie sesión para continuar.',
     invitation: 'Este enlace no funciona: ya se usó, caducó o fue sustituido. Pida uno nuevo.',
     code: 'Este código no sirve: ya se usó, fue sustituido o está mal escrito.',
+    nothing_waits:
+      'No hay ninguna llave creada con un código que esté en espera, así que no hay nada que rechazar. Sus códigos siguen sirviendo.',
+    operator_codes:
+      'Usted opera este servicio, así que no tiene códigos de recuperación. Otro operador puede volver a invitarle.',
     codes_max: 'Se usaron tres de sus códigos en un día. Inténtelo mañana o pida ayuda a otro propietario.',
     passkey_waits:
       'Esta llave de acceso se creó con un código de recuperación hace menos de 24 horas, así que aún no puede confirmar cambios. La página de su cuenta dice desde cuándo puede.',
