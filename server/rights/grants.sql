@@ -90,7 +90,7 @@ grant select (id, email) on members to farthing_serve;
 grant insert (id, about, key_id, sealed, due_at, created_at), select (id) on mails to farthing_serve, farthing_console;
 grant select, insert, update (day, count) on mail_counts to farthing_serve, farthing_work, farthing_console;
 grant select, insert, update (mailed_at) on mail_recipients to farthing_serve;
-grant select, delete on mail_recipients to farthing_work;
+grant select, insert, update (mailed_at, mails), delete on mail_recipients to farthing_work;
 grant select, insert, update (hour, bytes) on event_bytes to farthing_serve, farthing_console;
 grant select, insert, update (day, count) on member_mail_counts to farthing_console;
 grant select, insert on wallet_changes to farthing_serve;

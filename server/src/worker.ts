@@ -20,7 +20,7 @@ import { forgetRecipients } from './mails/recipients.ts'
 import { openMailer } from './mails/send.ts'
 import { sendsMail } from './mails/write.ts'
 import { mailAlerts } from './members/alert.ts'
-import { mailPayments } from './members/payment-mails.ts'
+import { firstPass as firstMailPass, mailPayments } from './members/payment-mails.ts'
 import { countUndecided } from './payments/credits/store-payments.ts'
 import { openMeasure } from './payments/measure.ts'
 import type { AnySigner, Loop } from './payments/rail.ts'
@@ -61,6 +61,7 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
   const counting = { after: '' }
   const watching = { after: '' }
   const pass = firstPass()
+  const mailPass = firstMailPass()
   const deliverer = openDeliverer(ctx)
   return [
     {
@@ -83,7 +84,11 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
       ? [
           { name: 'send-mails', restMs: 2_000, run: openMailer(ctx) },
           { name: 'alert', restMs: 30_000, run: () => mailAlerts(ctx, ctx.now()) },
-          { name: 'mail-payments', restMs: 15_000, run: () => mailPayments(ctx, ctx.now(), readWaiting) },
+          {
+            name: 'mail-payments',
+            restMs: 15_000,
+            run: () => mailPayments(ctx, ctx.now(), readWaiting, mailPass),
+          },
         ]
       : []),
     {

@@ -752,7 +752,8 @@ CREATE TABLE public.mail_counts (
 
 CREATE TABLE public.mail_recipients (
     recipient bytea NOT NULL,
-    mailed_at timestamp with time zone NOT NULL
+    mailed_at timestamp with time zone NOT NULL,
+    mails integer DEFAULT 1 NOT NULL
 );
 
 CREATE TABLE public.mails (
@@ -863,9 +864,7 @@ CREATE TABLE public.payment_mail_cursors (
     member_id text NOT NULL COLLATE pg_catalog."C",
     sequence bigint,
     daily_at timestamp with time zone NOT NULL,
-    quiet_until timestamp with time zone,
-    hour timestamp with time zone NOT NULL,
-    mails integer NOT NULL
+    quiet_until timestamp with time zone
 );
 
 CREATE TABLE public.payment_notes (

@@ -7,20 +7,22 @@ import { seal, unseal } from '../secrets/seal.ts'
 import { type Mail, type MailKind, placeOf, type WaitingMail, waitingColumns } from './mail.ts'
 
 /**
- * The number of waiting mails at which no more links, alerts and payments are written while the mail server is down: days
- * of a busy deployment. Payments leave room for the others. Mails about changes of members or wallets are always written, so that other stores' mails cannot
- * keep the news from a store's owners; the shares below bound them.
+ * The number of waiting mails at which no more of a kind are written while the mail server is down. Payments leave room
+ * for receipts, and both for links and alerts: days of a busy deployment. Mails about changes of members or wallets are
+ * always written, so that other stores' mails cannot keep the news from a store's owners; the shares below bound them.
  */
 const waitingMax: Readonly<Record<MailKind, number | null>> = {
   link: 1_000,
   alert: 1_000,
-  payment: 500,
+  payment: 250,
   member: null,
   code: null,
   store: null,
   // Strangers cause them, so they stop before they could stop links and alerts.
   receipt: 500,
 }
+/** A store's waiting mails at which no more about its payments are written: a few stores cannot fill the room of all. */
+const waitingPerStore = 100
 /**
  * Each store's share per day, in UTC. Links go to any address that an owner enters: enough for a new team, and too few
  * for spamming strangers. Receipts go to any address too, but only about a payment, and at most one an hour to an address
@@ -82,6 +84,13 @@ export async function writeMail(
   assert(key, 'config requires SECRETS_KEY_FILE where SMTP_URL is set')
   const id = newId('mail', ctx.config.cell, now)
   const row = { id, about, ...seal(key, placeOf(id), JSON.stringify(mail)) }
+  if (kind === 'payment' && (await countWaiting(tx, about, waitingPerStore)) >= waitingPerStore) {
+    ctx.log.warn(
+      { about, waiting: waitingPerStore },
+      'too many mails of this store are waiting, so this mail was not written',
+    )
+    return false
+  }
   const isWritten = await insertMail(tx, row, waitingMax[kind], now)
   if (!isWritten)
     ctx.log.error(
@@ -120,6 +129,20 @@ async function countMembersMail(
     [memberIds, max],
   )
   return rows.length === memberIds.length
+}
+
+/** How many mails about this are waiting, counted up to a limit. */
+async function countWaiting(tx: Transaction, about: string, max: number): Promise<number> {
+  const rows = await tx.query('select 1 as one from mails where about = $1 limit $2', [about, max])
+  return rows.length
+}
+
+/** Whether so few mails are waiting that another one of this kind may be written. */
+export async function hasRoom(db: Database, kind: MailKind): Promise<boolean> {
+  const max = waitingMax[kind]
+  if (max === null) return true
+  const waiting = await db.query('select 1 as one from mails limit $1', [max])
+  return waiting.length < max
 }
 
 /** False if that many are already waiting; null takes the mail in any case. */

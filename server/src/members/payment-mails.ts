@@ -2,7 +2,8 @@ import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { MemberId, StoreId } from '../ids.ts'
 import type { MailSubject } from '../mails/mail.ts'
-import { writeMail } from '../mails/write.ts'
+import { countHourly, readHourly } from '../mails/recipients.ts'
+import { hasRoom, writeMail } from '../mails/write.ts'
 import { knownZone, nextHour, startOfDay } from '../zone.ts'
 import { type PaymentMails, roles } from './member.ts'
 import {
@@ -24,17 +25,18 @@ import { chosenMails, isKnown } from './rows.ts'
  * chose.
  *
  * A cursor for each member and store says which events were told. Reading the events, writing the mails and moving the
- * cursor are one transaction that holds all cursors of the member, so neither a crash nor a second process tells a
- * payment twice. The cursor goes with the membership.
+ * cursor are one transaction that holds the cursor, so neither a crash nor a second process tells a payment twice. The
+ * cursor goes with the membership.
  */
 
 /** By this hour of the store's day, its owners are up. The mail is about the time before that day. */
 const dailyHour = 8
-/** A busy day of a shop. Above it, one mail says how many payments there were. */
+/**
+ * To one address: a busy day of a shop. Above it, one mail says how many payments there were. Nobody checks whose address
+ * a member has, so several members with the same address share the hour.
+ */
 export const mailsPerHour = 20
-/** How long nothing is tried after a mail could not be written. */
-const quietMinutes = 60
-const membersPerRun = 100
+const cursorsPerRun = 100
 const rowsPerPage = 2_000
 /** Bounds one mail to a few seconds of reading; the next mail covers the rest. */
 const pagesPerMail = 50
@@ -47,38 +49,59 @@ type ReadWaiting = (
   storeId: StoreId,
 ) => Promise<{ readonly decisions: number; readonly refunds: number }>
 
-/** Returns whether there may be more. */
-export async function mailPayments(ctx: Context, now: Date, readWaiting: ReadWaiting): Promise<boolean> {
-  await followChoices(ctx.db)
-  const found = await membersWithNews(ctx.db)
-  for (const memberId of found)
-    await ctx.db.transaction((tx) => mailMember(ctx, tx, { memberId, now, readWaiting }))
-  return found.length === membersPerRun
+/** Where the pass over all cursors is. */
+export type Pass = { after: { readonly memberId: string; readonly storeId: string } }
+
+export function firstPass(): Pass {
+  return { after: { memberId: '', storeId: '' } }
 }
 
-type Run = { readonly memberId: MemberId; readonly now: Date; readonly readWaiting: ReadWaiting }
-
-async function mailMember(ctx: Context, tx: Transaction, run: Run): Promise<void> {
-  await tx.query('select 1 from payment_mail_cursors where member_id = $1 order by store_id for update', [
-    run.memberId,
-  ])
-  for (const cursor of await readCursors(tx, run.memberId)) {
-    if (cursor.choice === 'daily') await tellDay(ctx, tx, cursor, run)
-    else await tellEach(ctx, tx, cursor, run)
+/**
+ * Returns whether the pass goes on. A pass looks at each cursor once, so no store, however busy, keeps the others from
+ * their turn, and there is a rest after each pass. A failure keeps only its own cursor quiet.
+ */
+export async function mailPayments(
+  ctx: Context,
+  now: Date,
+  readWaiting: ReadWaiting,
+  pass: Pass,
+): Promise<boolean> {
+  await followChoices(ctx.db)
+  const found = await listDue(ctx.db, pass)
+  for (const due of found) {
+    // The pass goes on here once the mail server has taken some.
+    if (!(await hasRoom(ctx.db, 'payment'))) return false
+    pass.after = due
+    try {
+      await ctx.db.transaction((tx) => tell(ctx, tx, due, { now, readWaiting }))
+    } catch (err) {
+      ctx.metrics.taskFailures.inc({ task: 'mail-payments' })
+      ctx.log.error({ ...due, err }, 'could not mail a member about payments; trying again in the next hour')
+      await keepQuiet(ctx.db, due)
+    }
   }
+  const isOver = found.length < cursorsPerRun
+  if (isOver) pass.after = firstPass().after
+  return !isOver
+}
+
+type Due = { readonly memberId: MemberId; readonly storeId: StoreId }
+type Run = { readonly now: Date; readonly readWaiting: ReadWaiting }
+
+async function tell(ctx: Context, tx: Transaction, due: Due, run: Run): Promise<void> {
+  const cursor = await lockCursor(tx, due)
+  if (!cursor) return
+  if ((await readHourly(ctx, tx, cursor.email)) > mailsPerHour) return await keepQuiet(tx, cursor)
+  if (cursor.choice === 'daily') await tellDay(ctx, tx, cursor, run)
+  else await tellEach(ctx, tx, cursor, run)
 }
 
 /** Mails each payment by itself, or all of them in one mail if that would be too many. Then the hour is used up. */
-async function tellEach(
-  ctx: Context,
-  tx: Transaction,
-  cursor: Cursor,
-  { memberId, now }: Run,
-): Promise<void> {
-  const written = await countHour(tx, memberId)
-  // Another store of the member has used up the hour meanwhile.
-  if (written > mailsPerHour) return
+async function tellEach(ctx: Context, tx: Transaction, cursor: Cursor, { now }: Run): Promise<void> {
   const { sums, news, until } = await readNews(tx, cursor, cursor.end)
+  if (sums.count === 0) return await moveCursor(tx, cursor, { until })
+  const written = await countHourly(ctx, tx, cursor.email, 0)
+  if (written > mailsPerHour) return await keepQuiet(tx, cursor)
   const isEach = written + sums.count <= mailsPerHour
   const mails: readonly Letter[] = isEach
     ? news.map((row) => ({
@@ -98,10 +121,12 @@ async function tellEach(
   for (const [place, mail] of mails.entries())
     if (!(await write(ctx, tx, cursor, mail, now))) {
       const told = isEach && news[place] ? BigInt(news[place].sequence) - 1n : cursor.sequence
-      await moveCursor(tx, cursor, { until: told, mails: place, quietMinutes })
-      return
+      await countHourly(ctx, tx, cursor.email, place)
+      await moveCursor(tx, cursor, { until: told })
+      return await keepQuiet(tx, cursor)
     }
-  await moveCursor(tx, cursor, { until, mails: isEach ? mails.length : mailsPerHour + 1 })
+  await countHourly(ctx, tx, cursor.email, isEach ? mails.length : mailsPerHour + 1 - written)
+  await moveCursor(tx, cursor, { until })
 }
 
 /** One mail about the time before the store's day, if something happened. */
@@ -115,6 +140,7 @@ async function tellDay(
   const end = await findEnd(tx, cursor, startOfDay(now, zone))
   const { sums, until } = await readNews(tx, cursor, end)
   if (sums.count > 0) {
+    if ((await countHourly(ctx, tx, cursor.email, 1)) > mailsPerHour + 1) return await keepQuiet(tx, cursor)
     const db = { ...ctx.db, query: tx.query } satisfies Database
     const { decisions, refunds } = await readWaiting(db, cursor.storeId)
     const needs = [
@@ -129,10 +155,7 @@ async function tellDay(
       path: decisions > 0 ? 'inbox' : 'payments',
       why: 'You get this mail once a day, and only if there were payments.',
     }
-    if (!(await write(ctx, tx, cursor, mail, now))) {
-      await moveCursor(tx, cursor, { until: cursor.sequence, quietMinutes })
-      return
-    }
+    if (!(await write(ctx, tx, cursor, mail, now))) return await keepQuiet(tx, cursor)
   }
   const isDone = until === end
   await moveCursor(tx, cursor, { until, ...(isDone && { dailyAt: nextHour(now, zone, dailyHour) }) })
@@ -191,8 +214,11 @@ type Cursor = {
 const wanted = `memberships m join members p on p.id = m.member_id and p.email is not null
   join stores s on s.id = m.store_id and ${isKnown} and ${chosenMails} <> 'none' and m.role = any($1)`
 const readers = roles.filter((role) => mayAct(role, 'payments:read'))
-/** SQL: whether cursor `k` has something to tell, with its membership `m` and its store's counter `c`. */
-const isDue = `k.sequence is not null and (k.quiet_until is null or k.quiet_until <= clock())
+/**
+ * SQL: whether cursor `k` has something to tell, with its membership `m`, its store `s` and the store's counter `c`. What
+ * happens while a store is suspended is told once it no longer is.
+ */
+const isDue = `k.sequence is not null and s.suspended_at is null and (k.quiet_until is null or k.quiet_until <= clock())
   and case ${chosenMails} when 'every' then c.last_sequence > k.sequence else k.daily_at <= clock() end`
 
 /**
@@ -201,8 +227,8 @@ const isDue = `k.sequence is not null and (k.quiet_until is null or k.quiet_unti
  */
 async function followChoices(db: Database): Promise<void> {
   await db.query(
-    `insert into payment_mail_cursors (store_id, member_id, daily_at, hour, mails)
-     select m.store_id, m.member_id, clock(), clock(), 0 from ${wanted}
+    `insert into payment_mail_cursors (store_id, member_id, daily_at)
+     select m.store_id, m.member_id, clock() from ${wanted}
      where not exists (select 1 from payment_mail_cursors k where k.store_id = m.store_id and k.member_id = m.member_id)
      order by 1, 2 on conflict do nothing`,
     [readers],
@@ -222,59 +248,50 @@ async function followChoices(db: Database): Promise<void> {
   )
 }
 
-async function membersWithNews(db: Database): Promise<MemberId[]> {
-  const found = await db.query<{ member_id: MemberId }>(
-    `select distinct m.member_id from ${wanted}
+/** The cursors that are due, from where the pass is. */
+async function listDue(db: Database, { after }: Pass): Promise<Due[]> {
+  return await db.query<Due>(
+    `select m.member_id as "memberId", m.store_id as "storeId" from ${wanted}
      join payment_mail_cursors k on k.store_id = m.store_id and k.member_id = m.member_id
      join event_counters c on c.store_id = m.store_id
-     where ${isDue} order by m.member_id limit $2`,
-    [readers, membersPerRun],
+     where ${isDue} and (m.member_id, m.store_id) > ($3, $4) order by m.member_id, m.store_id limit $2`,
+    [readers, cursorsPerRun, after.memberId, after.storeId],
   )
-  return found.map(({ member_id }) => member_id)
 }
 
-/** What there is to tell a member, whose cursors are locked. */
-async function readCursors(tx: Transaction, memberId: MemberId): Promise<Cursor[]> {
-  const rows = await tx.query<Omit<Cursor, 'sequence' | 'end'> & { sequence: string; end: string }>(
+/** What there is to tell. Null if there is nothing any more, or another process tells it. */
+async function lockCursor(tx: Transaction, { memberId, storeId }: Due): Promise<Cursor | null> {
+  const [row] = await tx.query<Omit<Cursor, 'sequence' | 'end'> & { sequence: string; end: string }>(
     `select m.store_id as "storeId", m.member_id as "memberId", ${chosenMails} as choice, p.email,
        m.stop_token as "stopToken", s.name as "storeName", s.time_zone as zone, k.sequence::text,
        c.last_sequence::text as "end"
      from ${wanted}
      join payment_mail_cursors k on k.store_id = m.store_id and k.member_id = m.member_id
      join event_counters c on c.store_id = m.store_id
-     where m.member_id = $2 and ${isDue} order by m.store_id`,
-    [readers, memberId],
+     where m.member_id = $2 and m.store_id = $3 and ${isDue} for update of k skip locked`,
+    [readers, memberId, storeId],
   )
-  return rows.map((row) => ({ ...row, sequence: BigInt(row.sequence), end: BigInt(row.end) }))
+  return row ? { ...row, sequence: BigInt(row.sequence), end: BigInt(row.end) } : null
 }
 
-/** How many mails about single payments the member got in this hour. */
-async function countHour(tx: Transaction, memberId: MemberId): Promise<number> {
-  const [row] = await tx.query<{ mails: number }>(
-    `select coalesce(sum(mails), 0)::integer as mails from payment_mail_cursors
-     where member_id = $1 and hour = date_trunc('hour', clock())`,
-    [memberId],
+/** Nothing is tried until the hour is over: the address has had its mails, or none can be written. */
+async function keepQuiet(db: Database | Transaction, { storeId, memberId }: Due): Promise<void> {
+  await db.query(
+    `update payment_mail_cursors set quiet_until = date_trunc('hour', clock()) + interval '1 hour'
+     where store_id = $1 and member_id = $2`,
+    [storeId, memberId],
   )
-  return row?.mails ?? 0
 }
 
 async function moveCursor(
   tx: Transaction,
   { storeId, memberId }: Cursor,
-  to: {
-    readonly until: bigint
-    readonly mails?: number
-    readonly quietMinutes?: number
-    readonly dailyAt?: Date
-  },
+  to: { readonly until: bigint; readonly dailyAt?: Date },
 ): Promise<void> {
   await tx.query(
-    `update payment_mail_cursors set sequence = $3, hour = date_trunc('hour', clock()),
-       mails = $4 + case when hour = date_trunc('hour', clock()) then mails else 0 end,
-       daily_at = coalesce($5, daily_at),
-       quiet_until = case when $6::integer is not null then clock() + make_interval(mins => $6) end
+    `update payment_mail_cursors set sequence = $3, daily_at = coalesce($4, daily_at), quiet_until = null
      where store_id = $1 and member_id = $2`,
-    [storeId, memberId, to.until.toString(), to.mails ?? 0, to.dailyAt ?? null, to.quietMinutes ?? null],
+    [storeId, memberId, to.until.toString(), to.dailyAt ?? null],
   )
 }
 
@@ -300,11 +317,16 @@ async function readNews(
   const sums = noSums()
   const news: NewsRow[] = []
   const seen = new Set<string>()
-  const back = sequence > lookBack ? sequence - lookBack : 0n
-  pickNews(await listRows(tx, storeId, { after: back, until: sequence }, Number.MAX_SAFE_INTEGER), seen)
   let until = sequence
+  let isBackRead = false
   for (let page = 0; until < end && page < pagesPerMail; page++) {
     const rows = await listRows(tx, storeId, { after: until, until: end }, rowsPerPage)
+    // Most events are not about payments, and looking back is the larger part of the work.
+    if (rows.length > 0 && !isBackRead) {
+      const after = sequence > lookBack ? sequence - lookBack : 0n
+      pickNews(await listRows(tx, storeId, { after, until: sequence }, Number.MAX_SAFE_INTEGER), seen)
+      isBackRead = true
+    }
     const picked = pickNews(rows, seen).filter(({ isAccepted }) => choice === 'daily' || !isAccepted)
     addNews(sums, picked, knownZone(zone))
     news.push(...picked.slice(0, mailsPerHour - news.length))

@@ -23,7 +23,9 @@ export async function chooseMails(
   await ctx.db.transaction(async (tx) => {
     await useTouch(ctx, tx, touch, { action: 'alerts.choose', values }, now)
     const chosen = await tx.query(
+      // The links in earlier mails, which may have been forwarded, must not silence again who chose mails again.
       `update memberships set payment_mails = $4,
+         stop_token = case when payment_mails = 'none' and $4 <> 'none' then gen_random_uuid() else stop_token end,
          muted_alerts = case when role = 'owner' then $3 else muted_alerts end
        where store_id = $1 and member_id = $2 returning store_id`,
       [storeId, touch.session.member.id, muted, payments],
