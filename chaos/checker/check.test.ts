@@ -35,6 +35,11 @@ const event = (type: string, checkoutId: string, change: Partial<Books['events']
 
 /** Each entry breaks a sound history in one place, and names the invariant that this breaks. */
 const broken: readonly [Invariant, string, Change][] = [
+  [
+    'I19',
+    'a final payment that is in no books',
+    inBooks(({ movements }) => ({ movements: movements.slice(0, 1) })),
+  ],
   ['I1', 'COMPLETED by the wrong token', credited(ids.paid, { asset: '0xother' })],
   [
     'I1',
@@ -451,7 +456,17 @@ function unmatchedAfter(ms: number): Change {
 /** The books of another cell, which have nothing in common with these. */
 function strangers({ books }: History): Books {
   const none = { checkouts: [], authorizations: [], credits: [], broadcasts: [], settlers: [], wallets: [] }
-  return { ...books, ...none, events: [], deliveries: [], endpoints: [], refunds: [], refundTotals: [] }
+  return {
+    ...books,
+    ...none,
+    events: [],
+    deliveries: [],
+    endpoints: [],
+    refunds: [],
+    refundTotals: [],
+    movements: [],
+    due: [],
+  }
 }
 
 describe('the checker finds every kind of violation', () => {

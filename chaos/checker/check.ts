@@ -9,13 +9,14 @@ import {
   checkSingleCredits,
   checkSoundness,
 } from './money.ts'
+import { checkMovements } from './movements.ts'
 import { checkNonces } from './nonces.ts'
 import { checkOrigins, checkTerms } from './orders.ts'
 import { checkRefunds } from './refunds.ts'
 import { checkCursors, leaveOutLost } from './restored.ts'
 
 /**
- * Checks I1 to I18 on a history. It is a pure function, so a stored history can be checked again. It shares no code with
+ * Checks I1 to I19 on a history. It is a pure function, so a stored history can be checked again. It shares no code with
  * the server, so that it cannot repeat a mistake in how the server reads the chain or its own tables.
  */
 export function check(history: History): Violation[] {
@@ -36,6 +37,7 @@ export function check(history: History): Violation[] {
     checkReplay,
     checkCursors,
     checkRefunds,
+    checkMovements,
     checkCells,
     checkTerms,
     checkOrigins,

@@ -59,6 +59,7 @@ export const invariants = {
   I16: 'no wallet, settler, checkout, authorization or transfer is in the books of two cells',
   I17: 'a checkout has its store’s price, and pays a wallet of that store',
   I18: 'a checkout is paid by a payment that was presented for it or names it, and by no older transfer',
+  I19: 'each final payment and refund is one line in its store’s books, and a wallet’s lines add up to what the chain moved',
 } as const
 
 export type Invariant = keyof typeof invariants
@@ -83,6 +84,10 @@ export type Books = {
   readonly endpoints: readonly Endpoint[]
   readonly refunds: readonly Refund[]
   readonly refundTotals: readonly RefundTotal[]
+  /** Those of other networks too: their numbers are the stores’. */
+  readonly movements: readonly Movement[]
+  /** Payments and refunds that are still to be booked. */
+  readonly due: readonly string[]
 }
 
 export type Terms = { readonly asset: string; readonly amount: string; readonly payTo: string }
@@ -165,8 +170,25 @@ export type Refund = {
   readonly nonce: string | null
   readonly transactionHash: string | null
   readonly position: number | null
+  readonly finality: string | null
   readonly createdAt: Date
   readonly signedAt: Date | null
+}
+
+export type Movement = {
+  readonly storeId: string
+  /** Of its store, over all networks. */
+  readonly number: number
+  readonly network: string
+  readonly type: string
+  readonly bookedAt: Date
+  readonly asset: string
+  readonly amount: bigint
+  readonly wallet: string | null
+  readonly transactionHash: string | null
+  readonly paymentId: string
+  readonly refundId: string | null
+  readonly reverses: number | null
 }
 
 export type RefundTotal = {

@@ -39,6 +39,7 @@ export async function untilDelivered(
       `select 1 from credits where network = $1 and orphaned_at is null
          and ((safe_at is null and block_number <= $2) or (finalized_at is null and block_number <= $3))
        union all select 1 from events where sequence is null
+       union all select 1 from movements_due
        union all select 1 from deliveries where state = 'pending' limit 1`,
       [network, ...reached],
     )
@@ -60,6 +61,7 @@ async function findUndone(db: Client, url: string, network: string, head: number
      union all select 'checkouts are OPEN past their time', count(*) from checkouts
        where status = 'OPEN' and expires_at < now() - interval '5 seconds'
      union all select 'events have no sequence', count(*) from events where sequence is null
+     union all select 'payments are not booked', count(*) from movements_due
      union all select 'deliveries are pending', count(*) from deliveries where state = 'pending'
      union all select 'blocks are unread', greatest(0, $2 - head_number) from followers where network = $1
      union all select 'nonces are unmined', sum(next_nonce - mined_nonce) from settlers where network = $1`,

@@ -11,6 +11,7 @@ import type {
   Checkout,
   Credit,
   Event,
+  Movement,
   Refund,
   RefundTotal,
 } from './history.ts'
@@ -100,7 +101,7 @@ async function readAll(db: Client, network: string, keys: readonly SecretsKey[])
   )
   const refunds = await read<Omit<Refund, 'amount'> & { amount: string }>(
     `select id, store_id as "storeId", payment_id as "paymentId", asset, identity, wallet, amount, recipient, way, status,
-       actor ->> 'type' as "actorType", nonce, transaction_hash as "transactionHash", position,
+       actor ->> 'type' as "actorType", nonce, transaction_hash as "transactionHash", position, finality,
        created_at as "createdAt", signed_at as "signedAt"
      from refunds where network = $1`,
     [network],
@@ -111,6 +112,18 @@ async function readAll(db: Client, network: string, keys: readonly SecretsKey[])
     'select payment_id as "paymentId", asset, identity, amount, reserved from refund_totals where network = $1',
     [network],
   )
+  const movements = await read<
+    Omit<Movement, 'number' | 'amount' | 'reverses'> & {
+      number: string
+      amount: string
+      reverses: string | null
+    }
+  >(
+    `select store_id as "storeId", number, network, type, booked_at as "bookedAt", asset, amount, wallet,
+       transaction_hash as "transactionHash", payment_id as "paymentId", refund_id as "refundId", reverses
+     from movements order by store_id, number`,
+  )
+  const due = await read<{ item: string }>('select item from movements_due')
   return {
     network,
     firstBlock: integer(first?.number ?? '0'),
@@ -144,6 +157,13 @@ async function readAll(db: Client, network: string, keys: readonly SecretsKey[])
       amount: BigInt(row.amount),
       reserved: BigInt(row.reserved),
     })),
+    movements: movements.map((row) => ({
+      ...row,
+      number: integer(row.number),
+      amount: BigInt(row.amount),
+      reverses: row.reverses === null ? null : integer(row.reverses),
+    })),
+    due: due.map(({ item }) => item),
   }
 }
 

@@ -184,18 +184,22 @@ function findAcceptedAgain({ books }: History): string[] {
 const follows: Readonly<Record<string, readonly string[]>> = {
   // A refund that a restore had lost is found completed.
   '': ['requested', 'completed'],
-  requested: ['claimed', 'completed', 'failed', 'canceled'],
-  claimed: ['claimed', 'completed', 'failed', 'canceled'],
-  completed: ['reorged'],
+  requested: ['claimed', 'declared', 'completed', 'failed', 'canceled'],
+  claimed: ['claimed', 'declared', 'completed', 'failed', 'canceled'],
+  declared: [],
+  completed: ['finalized', 'reorged'],
+  finalized: [],
   reorged: ['completed', 'failed'],
   failed: [],
   canceled: [],
 }
 
 const statusesAfter: Readonly<Record<string, readonly string[]>> = {
-  requested: ['REQUESTED', 'SIGNED', 'SENT', 'DECLARED'],
-  claimed: ['REQUESTED', 'SIGNED', 'SENT', 'DECLARED'],
+  requested: ['REQUESTED', 'SIGNED', 'SENT'],
+  claimed: ['REQUESTED', 'SIGNED', 'SENT'],
+  declared: ['DECLARED'],
   completed: ['COMPLETED'],
+  finalized: ['COMPLETED'],
   reorged: ['SENT', 'SIGNED'],
   failed: ['FAILED'],
   canceled: ['CANCELED'],

@@ -6,6 +6,7 @@ import type {
   Credit,
   Event,
   History,
+  Movement,
   Received,
   Refund,
   Transfer,
@@ -168,6 +169,8 @@ export function soundHistory(): History {
           reserved: quarter,
         },
       ],
+      movements: credits.filter(({ finalizedAt }) => finalizedAt !== null).map(lineOf),
+      due: [],
     },
     chain: {
       head: 20,
@@ -258,6 +261,19 @@ function creditOf(payment: { checkoutId: string; storeId: StoreId; nonce: string
   }
 }
 
+function lineOf({ paymentId, amount, payTo: wallet, transactionHash }: Credit, i: number): Movement {
+  const own = {
+    storeId: 'st_a',
+    number: i + 1,
+    network,
+    type: 'payment',
+    bookedAt: at(20),
+    refundId: null,
+    reverses: null,
+  }
+  return { ...own, asset, amount, wallet, transactionHash, paymentId }
+}
+
 function claimOf(checkoutId: string, storeId: StoreId, nonce: string, block: number): Authorization {
   return {
     checkoutId,
@@ -317,7 +333,14 @@ function createdAnswer(id: string): Answer {
 
 function refundOf(id: string, payment: Credit): Omit<Refund, 'status'> {
   const { paymentId, payTo: wallet, payer: recipient } = payment
-  const fixed = { way: 'signed', actorType: 'key', nonce: null, transactionHash: null, position: null }
+  const fixed = {
+    way: 'signed',
+    actorType: 'key',
+    nonce: null,
+    transactionHash: null,
+    position: null,
+    finality: null,
+  }
   const times = { createdAt: at(14), signedAt: null }
   const own = { id, storeId: 'st_a', paymentId, asset, identity: identityOf(payment), wallet, recipient }
   return { ...own, ...fixed, ...times, amount: quarter }

@@ -39,6 +39,36 @@ export const catalog: readonly Planted[] = [
     test: 'after a restore the numbers go on in a series of their own, also if the same backup is restored twice',
   },
   {
+    name: 'movement-doubled',
+    about: 'A payment that is told of twice is booked twice.',
+    file: `${tests}/movements/histories.test.ts`,
+    test: 'after any history each final payment and refund is one open line, decisions are lines, and sums agree',
+  },
+  {
+    name: 'movement-left-out',
+    about: 'Money without a checkout is not booked.',
+    file: `${tests}/movements/histories.test.ts`,
+    test: 'after any history each final payment and refund is one open line, decisions are lines, and sums agree',
+  },
+  {
+    name: 'movement-reversal-not-booked',
+    about: 'A payment that the chain took back for good stays in the books.',
+    file: `${tests}/movements/histories.test.ts`,
+    test: 'after any history each final payment and refund is one open line, decisions are lines, and sums agree',
+  },
+  {
+    name: 'refund-booked-twice',
+    about: 'A refund that is told of twice is booked twice.',
+    file: `${tests}/movements/book.test.ts`,
+    test: 'a final refund is booked once, as that part of the price, and a declared one moves no wallet',
+  },
+  {
+    name: 'booked-at-goes-back',
+    about: 'A line is booked in a month that was shown as complete.',
+    file: `${tests}/movements/close.test.ts`,
+    test: 'a clock that goes back, or another machine’s, books nothing in a month that was shown, and keeps the order',
+  },
+  {
     name: 'broadcast-before-commit',
     about: 'Signed bytes are sent before they are committed.',
     chaos: ['--plan', 'freeze', '--seconds', '10', '--buyers', '10', '--seed', '7'],

@@ -10,6 +10,7 @@ import { listenCommand } from './commands/listen.ts'
 import { payCommand } from './commands/pay.ts'
 import { paymentCommands } from './commands/payment.ts'
 import { refundCommands } from './commands/refund.ts'
+import { reportCommand } from './commands/report.ts'
 import { verifyCommand } from './commands/verify.ts'
 import { walletCommands } from './commands/wallet.ts'
 import { showError } from './error.ts'
@@ -23,6 +24,7 @@ const commands: readonly Command[] = [
   ...paymentCommands,
   // `refund` comes after `refund sign` and its like, because the first command whose words all match is taken.
   ...refundCommands,
+  reportCommand,
   payCommand,
   verifyCommand,
   eventsCommand,

@@ -62,6 +62,24 @@ export function openTerminal(isText: boolean) {
       stderr.write(`${clear}${text}\n`)
     },
 
+    /** A bar on stderr while output goes to a file; nothing unless stderr is a terminal. */
+    progress(total: number) {
+      if (!stderr.isTTY) return { show: () => {}, end: () => {} }
+      let shown = -1
+      return {
+        show(done: number): void {
+          const percent = total === 0 ? 100 : Math.min(100, Math.floor((done * 100) / total))
+          if (percent === shown) return
+          shown = percent
+          const bar = '█'.repeat(Math.floor(percent / 5)).padEnd(20, '░')
+          stderr.write(`\r\x1b[2K${bar} ${percent}% of ${total}`)
+        },
+        end(): void {
+          stderr.write('\r\x1b[2K')
+        },
+      }
+    },
+
     /** Shows a spinner until the returned function is called. */
     busy(text: string): () => void {
       if (!isText || !stderr.isTTY) return () => {}

@@ -1,8 +1,17 @@
 import { FarthingError } from './errors.ts'
 import { openEvents } from './events.ts'
 import { type List, openList, type PageQuery } from './list.ts'
+import { openMovements } from './movements.ts'
 import { openRefunds } from './open-refunds.ts'
-import { type Calls, type ClientOptions, openCalls, openSend, path, type RequestOptions } from './request.ts'
+import {
+  type Calls,
+  type ClientOptions,
+  openCalls,
+  openFiles,
+  openSend,
+  path,
+  type RequestOptions,
+} from './request.ts'
 import { delayMs, wait } from './wait.ts'
 import type {
   AcceptPayment,
@@ -46,6 +55,7 @@ import type {
 export { type ClientCode, FarthingError } from './errors.ts'
 export type { EventFilter, EventKind, EventQuery, LogEntry, Sync } from './events.ts'
 export type { List, PageQuery } from './list.ts'
+export type { MovementFile, MovementFileQuery, MovementPeriod, MovementQuery } from './movements.ts'
 export type {
   CreateRefundOptions,
   KeptRefunds,
@@ -120,6 +130,8 @@ export function createClient(options: ClientOptions) {
     /** Payments that arrived at the store's wallets. */
     payments: openPayments(calls),
     refunds: openRefunds(calls),
+    /** The store's books: one line for each thing that happened to its money. */
+    movements: openMovements(send, openFiles(options)),
     events: openEvents(send),
     /** The wallets that receive payments. New checkouts use the most recently registered wallet of each family. */
     wallets: openWallets(calls, storeId),

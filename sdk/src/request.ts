@@ -43,10 +43,38 @@ const retriesMaxDefault = 4
 /** If the server asks for a longer wait than this, the error goes to the caller instead. */
 const retryAfterSecondsMax = 60
 
+/** Wrapped so that fetch is called as a plain function: some runtimes reject it as a method of another object. */
+function fetchOf(options: ClientOptions): typeof fetch {
+  return options.fetch ?? ((url: string | URL | Request, init?: RequestInit) => fetch(url, init))
+}
+
+/** An answer that is read while it arrives. */
+export type OpenFile = (call: Pick<Call, 'path' | 'query' | 'signal'>, accept: string) => Promise<Response>
+
+/** For files, which take as long as they take and are not asked for again: a part of one was read already. */
+export function openFiles(options: ClientOptions): OpenFile {
+  const send = fetchOf(options)
+  const base = readBaseUrl(options.baseUrl)
+  return async ({ path: at, query, signal }, accept) => {
+    const answer = await send(`${base}${at}${searchOf(query)}`, {
+      headers: { accept, 'x-api-key': options.apiKey },
+      ...(signal && { signal }),
+    }).catch((cause) => {
+      signal?.throwIfAborted()
+      throw new FarthingError({ code: 'no_answer', detail: noAnswerFrom(base) }, { cause })
+    })
+    if (!answer.ok) throw errorOf(answer, parse(await answer.text()))
+    return answer
+  }
+}
+
+function noAnswerFrom(base: string): string {
+  return `No answer from ${base}. Is Farthing running, and is the URL right?`
+}
+
 export function openSend(options: ClientOptions): Send {
   const { apiKey, timeoutMs = timeoutMsDefault, retriesMax = retriesMaxDefault } = options
-  // Wrapped so that fetch is called as a plain function: some runtimes reject it as a method of another object.
-  const send = options.fetch ?? ((url: string | URL | Request, init?: RequestInit) => fetch(url, init))
+  const send = fetchOf(options)
   const base = readBaseUrl(options.baseUrl)
 
   const attempt = async <Answer>(call: Call): Promise<Answer> => {
@@ -70,13 +98,7 @@ export function openSend(options: ClientOptions): Send {
       call.signal?.throwIfAborted()
       throw patience.aborted
         ? new FarthingError({ code: 'timeout', detail: `No answer within ${timeoutMs} ms.` }, { cause })
-        : new FarthingError(
-            {
-              code: 'no_answer',
-              detail: `No answer from ${base}. Is Farthing running, and is the URL right?`,
-            },
-            { cause },
-          )
+        : new FarthingError({ code: 'no_answer', detail: noAnswerFrom(base) }, { cause })
     }
     const json = parse(text)
     if (answer.ok && json !== undefined) return json as Answer

@@ -74,6 +74,76 @@ export type Payment = CheckoutPayment & {
   receipt?: BuyerReceipt
 }
 
+export type MovementType =
+  | 'payment'
+  | 'payment_reversed'
+  | 'payment_ceded'
+  | 'acceptance'
+  | 'dismissal'
+  | 'refund'
+  | 'refund_reversed'
+  | 'refund_declared'
+
+/** A line of the store's books: something that happened to its money, written when it is final and never changed. */
+export type Movement = {
+  /** Begins with mov_. */
+  id: string
+  /** 1, 2, 3 … without gaps in each store. */
+  number: number
+  type: MovementType
+  /** When its block came, or when somebody decided. */
+  happenedAt: string
+  /** When it was final and written: this decides which month it belongs to. */
+  bookedAt: string
+  /** CAIP-2 identifier. */
+  network: string
+  asset: string
+  /** In the asset's smallest unit; negative if it went away, 0 for decisions. */
+  amount: string
+  /** The store's wallet whose balance it changed; null if it changed none that Farthing sees. */
+  wallet: string | null
+  transaction: string | null
+  logIndex: number | null
+  paymentId: string
+  refundId: string | null
+  checkoutId: string | null
+  orderId: string | null
+  disposition: Disposition | null
+  priceAmount: string | null
+  priceCurrency: string | null
+  /** What one unit of the price's currency was worth in dollars when the checkout was made; null for dollars. */
+  rate: string | null
+  rateSource: string | null
+  rateTime: string | null
+  /** In the currency that the store reported in then; null if there was no reliable rate. */
+  value: string | null
+  valueCurrency: string
+  /** What one token was worth; null if the value is the price. */
+  valueRate: string | null
+  /** `price`, `par` (a token counts as a dollar), or the source of the rate. */
+  valueRateSource: string | null
+  valueRateTime: string | null
+  /** The number of the line that this one takes back. */
+  reverses: number | null
+  /** Who decided. */
+  decidedBy: { type: string; id: string } | null
+  /** What the payment's records say today. Only if asked for; it changes, unlike the line. */
+  details?: MovementDetails
+}
+
+export type MovementDetails = {
+  payer: string | null
+  recipient: string | null
+  description: string | null
+  note: string | null
+}
+
+/** Oldest first. */
+export type MovementPage = Page<Movement> & {
+  /** Whether the period is over, so that no further line can come. */
+  isClosed: boolean
+}
+
 /** The buyer's receipt of a payment, with the seller's data as they were when it was made. */
 export type BuyerReceipt = {
   /** As 2026-000017: consecutive per store and year. After a restore another series begins: 2026-TPDKQ4-000001. */
@@ -273,7 +343,9 @@ export type EventType =
   | 'payment.noted'
   | 'refund.requested'
   | 'refund.address_updated'
+  | 'refund.declared'
   | 'refund.completed'
+  | 'refund.finalized'
   | 'refund.reorged'
   | 'refund.failed'
   | 'refund.canceled'

@@ -59,6 +59,13 @@ test('every operation that takes an API key has a method, which returns what the
   assert.equal((await mine.payments.note(unwanted, null)).note, undefined)
   assert((await mine.payments.get(unwanted)).dismissedAt)
 
+  const written = await mine.movements.list({ bookedFrom: '2026-01-01T00:00:00Z' }).page()
+  const file = await mine.movements.file({ format: 'ndjson', details: true })
+  assert.equal(await new Response(file.body).text(), '')
+  assert.deepEqual([written.data, file.lines, file.isClosed], [[], 0, false])
+  const misnamed = await failureOf(mine.movements.file({ format: 'csv', month: 'October' }))
+  assert.deepEqual([misnamed.status, misnamed.code], [422, 'invalid_request'])
+
   const paid = await payFinally(shop, (await mine.checkouts.create(order)).id)
   const refund = await mine.refunds.create(paid, { amount: '2500000', reason: 'Broken cup' })
   assert.deepEqual(await mine.refunds.get(refund.id), refund)

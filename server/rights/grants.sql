@@ -1,11 +1,13 @@
 -- What each role may do. `migrate` applies this file in one transaction whenever it has changed; docs/roles.md shows the
 -- result, made from a migrated database. Locking a row takes the right to update one of its columns.
-grant usage on schema public to farthing_serve, farthing_work, farthing_console, farthing_operator;
-revoke all on all tables in schema public from farthing_serve, farthing_work, farthing_console, farthing_operator;
+grant usage on schema public to farthing_serve, farthing_work, farthing_console, farthing_operator, farthing_audit;
+revoke all on all tables in schema public from farthing_serve, farthing_work, farthing_console, farthing_operator,
+  farthing_audit;
 
 grant select, insert, update, delete on all tables in schema public to farthing_operator;
 revoke insert, update, delete on schema_migrations, granted_rights, cell from farthing_operator;
-grant select on schema_migrations, cell to farthing_serve, farthing_work, farthing_console;
+revoke insert, update, delete on movements, movement_quarters, movement_closings from farthing_operator;
+grant select on schema_migrations, cell to farthing_serve, farthing_work, farthing_console, farthing_audit;
 grant select, update (held) on directory_state to farthing_serve, farthing_console;
 grant select, update on directory_state to farthing_work;
 
@@ -59,6 +61,17 @@ grant update (mailed) on buyer_receipts to farthing_serve;
 grant insert, update (void_at) on buyer_receipts to farthing_work;
 grant select, insert, update (last_number) on buyer_receipt_counters to farthing_work;
 
+-- Movements: work writes them, and nobody changes one. Reports close the time that they show.
+grant select on buyer_receipt_counters to farthing_console;
+grant select on movements, movement_quarters to farthing_serve, farthing_console, farthing_work;
+grant insert on movements to farthing_work;
+grant insert, update (lines, amount, value, unvalued) on movement_quarters to farthing_work;
+grant select on movement_closings to farthing_work;
+grant select, insert, delete on movements_due to farthing_work;
+grant update (id) on movements_due to farthing_work;
+revoke execute on function close_movements from public;
+grant execute on function close_movements to farthing_serve, farthing_console, farthing_operator;
+
 -- Refunds: what is asked for and handed out to be signed. What became of it is for work to say.
 grant select, insert on refunds, refund_totals to farthing_serve, farthing_console;
 grant update (idempotency_key, body_hash, slot, nonce, signed_at, cancel_asked_at, transaction_hash, declared, failure,
@@ -89,7 +102,8 @@ grant select (store_id, role, member_id) on memberships to farthing_serve;
 grant select (id, email) on members to farthing_serve;
 grant insert (id, about, key_id, sealed, due_at, created_at), select (id) on mails to farthing_serve, farthing_console;
 grant select, insert, update (day, count) on mail_counts to farthing_serve, farthing_work, farthing_console;
-grant select, insert, update (mailed_at) on mail_recipients to farthing_serve;
+grant select, insert, update (mailed_at, mails) on mail_recipients to farthing_serve;
+grant select, insert, update (day, count) on deployment_mail_counts to farthing_serve;
 grant select, insert, update (mailed_at, mails), delete on mail_recipients to farthing_work;
 grant select, insert, update (hour, bytes) on event_bytes to farthing_serve, farthing_console;
 grant select, insert, update (day, count) on member_mail_counts to farthing_console;
@@ -116,6 +130,7 @@ grant select on address_requests to farthing_work;
 grant delete on followers to farthing_work;
 grant select, insert, update, delete on payment_notes, node_hours, node_limits to farthing_work;
 grant select, update on reserved_amounts, pasted_transactions, event_counters to farthing_work;
+grant select, update (looked_at, outcome) on lookups to farthing_work;
 grant select, insert (id, about, key_id, sealed, due_at, created_at), update, delete on mails to farthing_work;
 grant select, insert, update on alert_cursors, payment_mail_cursors to farthing_work;
 -- For the mails that tell members what was paid and what needs them.
@@ -182,3 +197,17 @@ revoke execute on function delete_over from public;
 grant execute on function delete_over to farthing_work;
 revoke execute on function delete_links_over from public;
 grant execute on function delete_links_over to farthing_work;
+
+-- audit: compares the books with the chains. It reads who was paid, and what, and writes only what it found, so whoever takes
+-- it can hide a finding and make one up, but no payment. work, which writes payments, writes no finding.
+grant select (id, mode) on stores to farthing_audit;
+grant select (store_id, pay_to, family, created_at, retired_at, released_at, proven_at, registration, unowned, elsewhere)
+  on wallets to farthing_audit;
+grant select (id, store_id, status, created_at) on checkouts to farthing_audit;
+grant select (network, transaction_hash, asset, pay_to, amount, block_time, orphaned_at, checkout_id, store_id)
+  on credits to farthing_audit;
+grant select on kept_credits to farthing_audit;
+grant select, insert, update (received, sent, balance, credits, credited, checked_at) on audit_days to farthing_audit;
+grant select, insert, update (amount, resolved_at) on audit_findings to farthing_audit;
+grant select, insert, update (ran_at, calls, trouble, trouble_since) on audit_runs to farthing_audit;
+grant select, insert, update (run_at, leased_until, attempt) on schedules to farthing_audit;

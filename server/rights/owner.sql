@@ -6,7 +6,8 @@ declare
 begin
   execute format('revoke all on database %I from public', current_database());
   execute format(
-    'grant connect on database %I to farthing_owner, farthing_serve, farthing_work, farthing_console, farthing_operator',
+    'grant connect on database %I to farthing_owner, farthing_serve, farthing_work, farthing_console, farthing_operator,
+      farthing_audit',
     current_database());
   for each in
     select oid::regclass as name from pg_class
@@ -22,4 +23,4 @@ end $$;
 revoke all on schema public from public;
 grant usage, create on schema public to farthing_owner;
 -- Not left to grants.sql: farthing_owner does not own the schema, so it cannot pass this on.
-grant usage on schema public to farthing_serve, farthing_work, farthing_console, farthing_operator;
+grant usage on schema public to farthing_serve, farthing_work, farthing_console, farthing_operator, farthing_audit;

@@ -6,6 +6,7 @@
 --   farthing_work      `work`
 --   farthing_console   the console, which `serve` connects by CONSOLE_DATABASE_URL
 --   farthing_operator  the operator's commands: reads and writes all rows
+--   farthing_audit     `audit`: reads payments, writes what it found
 --
 -- What each may do is in grants.sql, which `migrate` applies. None can log in until it gets a password:
 --   alter role farthing_serve login password '…'
@@ -14,7 +15,8 @@ do $$
 declare
   each text;
 begin
-  foreach each in array array['farthing_owner', 'farthing_serve', 'farthing_work', 'farthing_console', 'farthing_operator']
+  foreach each in array array['farthing_owner', 'farthing_serve', 'farthing_work', 'farthing_console', 'farthing_operator',
+    'farthing_audit']
   loop
     if to_regrole(each) is null then
       begin

@@ -20,6 +20,7 @@ export type InvitationId = Id<'inv'>
 export type PasskeyId = Id<'pk'>
 export type SessionId = Id<'ses'>
 export type WalletChangeId = Id<'wch'>
+export type MovementId = Id<'mov'>
 
 /** The cell of a deployment that is the only one. */
 export const firstCell = '00'

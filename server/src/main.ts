@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Actor } from '@farthing/sdk'
+import { checkCommand, recoverCommand } from './commands/audit.ts'
 import { directoryCommand } from './commands/directory.ts'
 import { examine, render } from './commands/doctor.ts'
 import { keyCommand, settlerCommand, storeCommand } from './commands/operator.ts'
-import { serve, work } from './commands/processes.ts'
+import { audit, serve, work } from './commands/processes.ts'
 import { reconcileCommand } from './commands/reconcile.ts'
 import { eraseCommand, exportCommand } from './commands/retention.ts'
 import { rollupsCommand } from './commands/rollups.ts'
@@ -56,14 +57,15 @@ async function run(): Promise<void> {
   const { command, subjects, options } = typed
   switch (command.words) {
     case 'serve':
-    case 'work': {
+    case 'work':
+    case 'audit': {
       const ctx = openContext(command.words, findSettings(command.role))
       await prepareDatabase(ctx).catch(async (error) => {
         // An open connection would keep the process alive, and nothing would restart it.
         await ctx.db.close()
         throw error
       })
-      return await (command.words === 'serve' ? serve(ctx) : work(ctx))
+      return await { serve, work, audit }[command.words](ctx)
     }
     case 'signer': {
       const config = readSignerChoices()
@@ -127,6 +129,10 @@ async function perform(
   const said = [...verb, ...subjects]
   const actor = actorOf(options)
   switch (noun) {
+    case 'audit':
+      return said[0] === 'recover'
+        ? await recoverCommand(ctx, subjects)
+        : await checkCommand(ctx, subjects, options)
     case 'store':
       return await storeCommand(ctx, actor, said, options)
     case 'key':

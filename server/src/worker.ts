@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { numberEvents } from './checkouts/buyer-receipts/issue.ts'
 import { cancelUndone } from './checkouts/cancel.ts'
 import { deleteOldAnswers } from './checkouts/create.ts'
 import { expireCheckouts } from './checkouts/expire.ts'
 import { cancelPaid } from './checkouts/links/cancel-open.ts'
+import { numberEvents } from './checkouts/number-events.ts'
 import { applyDecisions, forgetDecisions } from './checkouts/payments/apply-decisions.ts'
 import { deleteOver, firstPass } from './checkouts/retention/delete.ts'
 import { countRollups } from './checkouts/rollups/count.ts'
@@ -21,6 +21,7 @@ import { openMailer } from './mails/send.ts'
 import { sendsMail } from './mails/write.ts'
 import { mailAlerts } from './members/alert.ts'
 import { firstPass as firstMailPass, mailPayments } from './members/payment-mails.ts'
+import { bookDue } from './movements/book-due.ts'
 import { countUndecided } from './payments/credits/store-payments.ts'
 import { openMeasure } from './payments/measure.ts'
 import type { AnySigner, Loop } from './payments/rail.ts'
@@ -98,6 +99,7 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
       run: () => watchRefunds(ctx, watching),
     },
     { name: 'expire', restMs: 1_000, run: async () => (await expireCheckouts(ctx, ctx.now())) > 0 },
+    { name: 'book-due', restMs: 1_000, run: () => bookDue(ctx) },
     { name: 'count-rollups', restMs: 1_000, run: () => countRollups(ctx, counting) },
     { name: 'cancel-undone', restMs: 1_000, run: () => cancelUndone(ctx, ctx.now()) },
     ...sources

@@ -72,6 +72,12 @@ export function monthBefore(day: string): string | null {
   return found.endsWith(day.slice(-2)) ? found : null
 }
 
+/** Months as 2026-10. */
+export function addMonths(month: string, months: number): string {
+  const [year = 0, number = 0] = month.split('-').map((part) => Number.parseInt(part, 10))
+  return toDay(new Date(Date.UTC(year, number - 1 + months, 1, 12))).slice(0, 7)
+}
+
 /**
  * A range of time that contains the whole day in its zone and little more. Clocks may change by up to two hours on that
  * day.
@@ -87,6 +93,13 @@ export function dayRange(day: string, zone: string): { readonly from: Date; read
 
 /** All offsets of time zones in use are whole quarter hours, and so are all changes of clocks. */
 const quarterMs = 900_000
+
+/** The first moment of a day. A day whose clocks skip midnight begins later, and one that the zone skips never was. */
+export function startOf(day: string, zone: string): Date {
+  let at = dayRange(day, zone).from.getTime()
+  while (localTime(new Date(at), zone).day < day) at += quarterMs
+  return new Date(at)
+}
 
 /** When the day of this moment began. A day whose clocks skip midnight begins with its first minute. */
 export function startOfDay(time: Date, zone: string): Date {

@@ -107,7 +107,7 @@ test('systemd accepts the units, and they give away little', () => {
   const folder = mkdtempSync(join(tmpdir(), 'farthing-units-'))
   atEnd(() => rmSync(folder, { recursive: true }))
   const units = readdirSync(join(root, 'ops/systemd'))
-  assert.equal(units.length, 8)
+  assert.equal(units.length, 9)
   for (const unit of units) {
     // This machine has the command elsewhere, and none of the folders, users and other services of a deployment.
     const text = read(`ops/systemd/${unit}`)

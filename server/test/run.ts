@@ -138,7 +138,7 @@ try {
   const template = openDatabase({ url: cluster.url('template_farthing'), connections: 4, name: 'test-setup' })
   await migrate(template)
   // The cluster trusts everybody who connects by loopback, so they need no passwords.
-  for (const role of ['owner', 'serve', 'work', 'console', 'operator'])
+  for (const role of ['owner', 'serve', 'work', 'console', 'operator', 'audit'])
     await template.query(`alter role farthing_${role} login`)
   await template.close()
   const token = join(folder, 'circle.json')

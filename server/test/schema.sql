@@ -12,6 +12,19 @@ CREATE FUNCTION public.clock() RETURNS timestamp with time zone
   select now() + coalesce(nullif(current_setting('farthing.clock_offset', true), ''), '0')::interval
 $$;
 
+CREATE FUNCTION public.close_movements(of_store text, before timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+begin
+  if exists (select 1 from movement_closings c where c.store_id = of_store and c.until >= before) then return true; end if;
+  if before > wall_clock() then return false; end if;
+  perform 1 from event_counters c where c.store_id = of_store for share;
+  insert into movement_closings as c (store_id, until) select s.id, before from stores s where s.id = of_store
+  on conflict (store_id) do update set until = excluded.until where c.until < excluded.until;
+  return true;
+end $$;
+
 CREATE FUNCTION public.credit_key(network text, transaction_hash text, asset text, payer text, pay_to text, amount numeric, "position" integer) RETURNS bytea
     LANGUAGE sql IMMUTABLE
     AS $$
@@ -315,6 +328,21 @@ CREATE FUNCTION public.payment_right(of_store text, paid_to text, paid_at timest
   select o.may_decide from payment_owners(paid_to, paid_at, in_mode) o where o.store_id = of_store
 $$;
 
+CREATE FUNCTION public.queue_movement() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+begin
+  insert into movements_due (item) values (new.payment_id);
+  return null;
+end $$;
+
+CREATE FUNCTION public.wall_clock() RETURNS timestamp with time zone
+    LANGUAGE sql
+    AS $$
+  select clock_timestamp() + coalesce(nullif(current_setting('farthing.clock_offset', true), ''), '0')::interval
+$$;
+
 CREATE TABLE public.address_requests (
     refund_id text NOT NULL COLLATE pg_catalog."C",
     store_id text NOT NULL COLLATE pg_catalog."C",
@@ -354,6 +382,53 @@ CREATE TABLE public.api_keys (
     addresses text[] DEFAULT '{}'::text[] NOT NULL,
     last_used_at timestamp with time zone,
     CONSTRAINT api_keys_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
+);
+
+CREATE TABLE public.audit_days (
+    network text NOT NULL COLLATE pg_catalog."C",
+    wallet text NOT NULL COLLATE pg_catalog."C",
+    asset text NOT NULL COLLATE pg_catalog."C",
+    day date NOT NULL,
+    received numeric(78,0) NOT NULL,
+    sent numeric(78,0) NOT NULL,
+    balance numeric(78,0),
+    credits integer NOT NULL,
+    credited numeric(78,0) NOT NULL,
+    checked_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.audit_findings (
+    id bigint NOT NULL,
+    kind text NOT NULL,
+    network text NOT NULL COLLATE pg_catalog."C",
+    wallet text NOT NULL COLLATE pg_catalog."C",
+    asset text NOT NULL COLLATE pg_catalog."C",
+    day date NOT NULL,
+    transaction_hash text NOT NULL COLLATE pg_catalog."C",
+    "position" integer NOT NULL,
+    amount numeric(78,0) NOT NULL,
+    checkout_id text COLLATE pg_catalog."C",
+    store_id text COLLATE pg_catalog."C",
+    found_at timestamp with time zone NOT NULL,
+    resolved_at timestamp with time zone,
+    CONSTRAINT audit_findings_kind_check CHECK ((kind = ANY (ARRAY['missing'::text, 'dust'::text, 'sibling'::text, 'unfounded'::text, 'unpaid'::text, 'balance'::text])))
+);
+
+ALTER TABLE public.audit_findings ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.audit_findings_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.audit_runs (
+    network text NOT NULL COLLATE pg_catalog."C",
+    ran_at timestamp with time zone NOT NULL,
+    calls bigint NOT NULL,
+    trouble text,
+    trouble_since timestamp with time zone
 );
 
 CREATE TABLE public.authorizations (
@@ -542,7 +617,7 @@ CREATE TABLE public.decisions (
     session_id text COLLATE pg_catalog."C",
     CONSTRAINT decisions_check CHECK (((decided_at IS NULL) = (outcome IS NULL))),
     CONSTRAINT decisions_check1 CHECK (((kind = 'accept'::text) OR (checkout_id IS NULL))),
-    CONSTRAINT decisions_held_check CHECK ((num_nulls(due_at, together, session_id) = ANY (ARRAY[0, 3]))),
+    CONSTRAINT decisions_held_check CHECK (((num_nulls(due_at, session_id) = ANY (ARRAY[0, 2])) AND ((due_at IS NULL) OR (together IS NOT NULL)))),
     CONSTRAINT decisions_kind_check CHECK ((kind = ANY (ARRAY['accept'::text, 'dismiss'::text, 'note'::text]))),
     CONSTRAINT decisions_note_check CHECK (((octet_length(note) >= 1) AND (octet_length(note) <= 1000)))
 );
@@ -572,6 +647,12 @@ CREATE TABLE public.delivery_attempts (
     status integer,
     error text,
     answer text
+);
+
+CREATE TABLE public.deployment_mail_counts (
+    kind text NOT NULL,
+    day date NOT NULL,
+    count integer NOT NULL
 );
 
 CREATE TABLE public.directory_state (
@@ -742,6 +823,15 @@ END),
     CONSTRAINT links_price_currency_check CHECK ((price_currency ~ '^[A-Z]{3}$'::text))
 );
 
+CREATE TABLE public.lookups (
+    network text NOT NULL COLLATE pg_catalog."C",
+    transaction_hash text NOT NULL COLLATE pg_catalog."C",
+    asked_at timestamp with time zone NOT NULL,
+    looked_at timestamp with time zone,
+    outcome text NOT NULL,
+    CONSTRAINT lookups_outcome_check CHECK ((outcome = ANY (ARRAY['looking'::text, 'found'::text, 'not_found'::text])))
+);
+
 CREATE TABLE public.mail_counts (
     store_id text NOT NULL COLLATE pg_catalog."C",
     kind text NOT NULL COLLATE pg_catalog."C",
@@ -794,6 +884,77 @@ CREATE TABLE public.memberships (
     stop_token uuid DEFAULT gen_random_uuid() NOT NULL,
     CONSTRAINT memberships_payment_mails_check CHECK ((payment_mails = ANY (ARRAY['every'::text, 'daily'::text, 'none'::text]))),
     CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'manager'::text, 'developer'::text, 'viewer'::text])))
+);
+
+CREATE TABLE public.movement_closings (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    until timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.movement_quarters (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    starts_at timestamp with time zone NOT NULL,
+    type text NOT NULL,
+    network text NOT NULL COLLATE pg_catalog."C",
+    asset text NOT NULL COLLATE pg_catalog."C",
+    currency text NOT NULL,
+    lines integer NOT NULL,
+    amount numeric NOT NULL,
+    value numeric NOT NULL,
+    unvalued numeric NOT NULL
+);
+
+CREATE TABLE public.movements (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    number bigint NOT NULL,
+    id text NOT NULL COLLATE pg_catalog."C",
+    type text NOT NULL,
+    happened_at timestamp with time zone NOT NULL,
+    booked_at timestamp with time zone NOT NULL,
+    network text NOT NULL COLLATE pg_catalog."C",
+    asset text NOT NULL COLLATE pg_catalog."C",
+    amount numeric(78,0) NOT NULL,
+    wallet text COLLATE pg_catalog."C",
+    transaction_hash text COLLATE pg_catalog."C",
+    place integer,
+    payment_id text NOT NULL COLLATE pg_catalog."C",
+    refund_id text COLLATE pg_catalog."C",
+    checkout_id text COLLATE pg_catalog."C",
+    order_id text,
+    price_amount text,
+    price_currency text,
+    rate text,
+    rate_source text,
+    rate_time timestamp with time zone,
+    reverses bigint,
+    actor_type text,
+    actor_id text,
+    disposition text,
+    value numeric,
+    value_currency text NOT NULL,
+    value_rate numeric,
+    value_rate_source text,
+    value_rate_time timestamp with time zone,
+    CONSTRAINT movements_check CHECK (((wallet IS NULL) = (type = ANY (ARRAY['acceptance'::text, 'dismissal'::text, 'refund_declared'::text])))),
+    CONSTRAINT movements_check1 CHECK (((reverses IS NULL) = (type <> ALL (ARRAY['payment_reversed'::text, 'payment_ceded'::text, 'refund_reversed'::text])))),
+    CONSTRAINT movements_check2 CHECK (((value IS NULL) = (value_rate_source IS NULL))),
+    CONSTRAINT movements_check3 CHECK (((amount = (0)::numeric) OR (type <> ALL (ARRAY['acceptance'::text, 'dismissal'::text])))),
+    CONSTRAINT movements_number_check CHECK ((number > 0)),
+    CONSTRAINT movements_type_check CHECK ((type = ANY (ARRAY['payment'::text, 'payment_reversed'::text, 'payment_ceded'::text, 'acceptance'::text, 'dismissal'::text, 'refund'::text, 'refund_reversed'::text, 'refund_declared'::text])))
+);
+
+CREATE TABLE public.movements_due (
+    id bigint NOT NULL,
+    item text NOT NULL COLLATE pg_catalog."C"
+);
+
+ALTER TABLE public.movements_due ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.movements_due_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 CREATE TABLE public.network_looks (
@@ -939,6 +1100,8 @@ CREATE TABLE public.refunds (
     named_at timestamp with time zone,
     looked_at timestamp with time zone,
     said_by json,
+    sent_from text COLLATE pg_catalog."C",
+    sent_at timestamp with time zone,
     CONSTRAINT refunds_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT refunds_check CHECK (((slot IS NULL) = (nonce IS NULL))),
     CONSTRAINT refunds_check1 CHECK (((idempotency_key IS NULL) = (body_hash IS NULL))),
@@ -1233,6 +1396,15 @@ ALTER TABLE ONLY public.alert_cursors
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.audit_days
+    ADD CONSTRAINT audit_days_pkey PRIMARY KEY (network, wallet, asset, day);
+
+ALTER TABLE ONLY public.audit_findings
+    ADD CONSTRAINT audit_findings_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.audit_runs
+    ADD CONSTRAINT audit_runs_pkey PRIMARY KEY (network);
+
 ALTER TABLE ONLY public.authorizations
     ADD CONSTRAINT authorizations_pkey PRIMARY KEY (payer, nonce, asset, network);
 
@@ -1271,6 +1443,9 @@ ALTER TABLE ONLY public.deliveries
 
 ALTER TABLE ONLY public.delivery_attempts
     ADD CONSTRAINT delivery_attempts_pkey PRIMARY KEY (delivery_id, attempt);
+
+ALTER TABLE ONLY public.deployment_mail_counts
+    ADD CONSTRAINT deployment_mail_counts_pkey PRIMARY KEY (kind);
 
 ALTER TABLE ONLY public.directory_state
     ADD CONSTRAINT directory_state_pkey PRIMARY KEY (only_one);
@@ -1314,6 +1489,9 @@ ALTER TABLE ONLY public.kept_credits
 ALTER TABLE ONLY public.links
     ADD CONSTRAINT links_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.lookups
+    ADD CONSTRAINT lookups_pkey PRIMARY KEY (network, transaction_hash);
+
 ALTER TABLE ONLY public.mail_counts
     ADD CONSTRAINT mail_counts_pkey PRIMARY KEY (store_id, kind);
 
@@ -1331,6 +1509,18 @@ ALTER TABLE ONLY public.members
 
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_pkey PRIMARY KEY (store_id, member_id);
+
+ALTER TABLE ONLY public.movement_closings
+    ADD CONSTRAINT movement_closings_pkey PRIMARY KEY (store_id);
+
+ALTER TABLE ONLY public.movement_quarters
+    ADD CONSTRAINT movement_quarters_pkey PRIMARY KEY (store_id, starts_at, type, network, asset, currency);
+
+ALTER TABLE ONLY public.movements_due
+    ADD CONSTRAINT movements_due_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.movements
+    ADD CONSTRAINT movements_pkey PRIMARY KEY (store_id, number);
 
 ALTER TABLE ONLY public.network_looks
     ADD CONSTRAINT network_looks_pkey PRIMARY KEY (network);
@@ -1441,6 +1631,10 @@ CREATE INDEX address_requests_by_store ON public.address_requests USING btree (s
 
 CREATE INDEX api_keys_by_store ON public.api_keys USING btree (store_id, id);
 
+CREATE UNIQUE INDEX audit_findings_once ON public.audit_findings USING btree (network, wallet, asset, day, kind, transaction_hash, "position", checkout_id, store_id) NULLS NOT DISTINCT;
+
+CREATE INDEX audit_findings_open ON public.audit_findings USING btree (store_id, day) WHERE (resolved_at IS NULL);
+
 CREATE UNIQUE INDEX authorizations_by_identifier ON public.authorizations USING btree (store_id, payment_identifier) WHERE (payment_identifier IS NOT NULL);
 
 CREATE INDEX authorizations_ended ON public.authorizations USING btree (checkout_id) WHERE (state = ANY (ARRAY['rejected'::text, 'dead'::text]));
@@ -1465,7 +1659,7 @@ CREATE INDEX broadcasts_by_transaction ON public.broadcasts USING btree (network
 
 CREATE INDEX buyer_receipts_by_checkout ON public.buyer_receipts USING btree (checkout_id, payment_id);
 
-CREATE UNIQUE INDEX buyer_receipts_valid ON public.buyer_receipts USING btree (checkout_id, payment_id) WHERE (void_at IS NULL);
+CREATE UNIQUE INDEX buyer_receipts_valid ON public.buyer_receipts USING btree (checkout_id) WHERE (void_at IS NULL);
 
 CREATE INDEX challenges_by_end ON public.challenges USING btree (expires_at);
 
@@ -1494,6 +1688,8 @@ CREATE INDEX credits_by_payment ON public.credits USING btree (payment_id);
 CREATE INDEX credits_by_sender ON public.credits USING btree (sender) WHERE (sender IS NOT NULL);
 
 CREATE INDEX credits_by_store ON public.credits USING btree (store_id, payment_id);
+
+CREATE INDEX credits_by_time ON public.credits USING brin (block_time) WITH (pages_per_range='32', autosummarize='on');
 
 CREATE INDEX credits_by_wallet ON public.credits USING btree (pay_to, payment_id) WHERE (checkout_id IS NULL);
 
@@ -1533,7 +1729,7 @@ CREATE INDEX decisions_by_store ON public.decisions USING btree (store_id, id) W
 
 CREATE UNIQUE INDEX decisions_held ON public.decisions USING btree (payment_id, store_id) WHERE ((decided_at IS NULL) AND (due_at IS NOT NULL));
 
-CREATE INDEX decisions_held_by_store ON public.decisions USING btree (store_id, created_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX decisions_held_by_store ON public.decisions USING btree (store_id, created_at) WHERE (together IS NOT NULL);
 
 CREATE UNIQUE INDEX decisions_waiting ON public.decisions USING btree (payment_id, store_id, kind, COALESCE(checkout_id, ''::text)) WHERE (decided_at IS NULL);
 
@@ -1569,6 +1765,8 @@ CREATE UNIQUE INDEX links_invoice_number ON public.links USING btree (store_id, 
 
 CREATE INDEX links_until ON public.links USING btree (until);
 
+CREATE INDEX lookups_to_make ON public.lookups USING btree (network, asked_at) WHERE (outcome = 'looking'::text);
+
 CREATE INDEX mail_recipients_by_time ON public.mail_recipients USING btree (mailed_at);
 
 CREATE INDEX mails_about ON public.mails USING btree (about);
@@ -1578,6 +1776,12 @@ CREATE INDEX mails_by_due ON public.mails USING btree (due_at);
 CREATE INDEX memberships_by_member ON public.memberships USING btree (member_id);
 
 CREATE UNIQUE INDEX memberships_by_stop_token ON public.memberships USING btree (stop_token);
+
+CREATE INDEX movements_by_payment ON public.movements USING btree (payment_id, store_id, number);
+
+CREATE INDEX movements_by_time ON public.movements USING btree (store_id, booked_at, number);
+
+CREATE UNIQUE INDEX movements_reversed ON public.movements USING btree (store_id, reverses) WHERE (reverses IS NOT NULL);
 
 CREATE INDEX passkeys_by_member ON public.passkeys USING btree (member_id, id);
 
@@ -1663,6 +1867,8 @@ CREATE TRIGGER credit_is_followed AFTER INSERT OR UPDATE OF orphaned_at, checkou
 
 CREATE TRIGGER making_is_guarded BEFORE INSERT OR UPDATE ON public.wallet_changes FOR EACH ROW EXECUTE FUNCTION public.guard_change();
 
+CREATE TRIGGER movement_is_due AFTER UPDATE OF finalized_at, reversed_at, checkout_id ON public.credits FOR EACH ROW WHEN ((((new.disposition <> 'exact'::text) AND (new.finalized_at IS NOT NULL) AND (old.finalized_at IS NULL)) OR ((new.checkout_id IS NULL) AND (new.reversed_at IS NOT NULL) AND (old.reversed_at IS NULL)) OR ((new.finalized_at IS NOT NULL) AND (new.checkout_id IS DISTINCT FROM old.checkout_id)))) EXECUTE FUNCTION public.queue_movement();
+
 CREATE TRIGGER refund_is_guarded BEFORE UPDATE OF status ON public.refunds FOR EACH ROW EXECUTE FUNCTION public.guard_refund();
 
 CREATE TRIGGER status_is_guarded BEFORE UPDATE OF status ON public.checkouts FOR EACH ROW EXECUTE FUNCTION public.guard_status();
@@ -1682,6 +1888,9 @@ ALTER TABLE ONLY public.alert_cursors
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.audit_findings
+    ADD CONSTRAINT audit_findings_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
 ALTER TABLE ONLY public.authorizations
     ADD CONSTRAINT authorizations_refund_id_fkey FOREIGN KEY (refund_id) REFERENCES public.refunds(id);
@@ -1733,6 +1942,15 @@ ALTER TABLE ONLY public.memberships
 
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.movement_closings
+    ADD CONSTRAINT movement_closings_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.movement_quarters
+    ADD CONSTRAINT movement_quarters_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.movements
+    ADD CONSTRAINT movements_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
 ALTER TABLE ONLY public.passkeys
     ADD CONSTRAINT passkeys_member_id_fkey FOREIGN KEY (member_id) REFERENCES public.members(id);
@@ -1811,6 +2029,8 @@ CREATE POLICY all_rows ON public.api_keys USING (true);
 
 CREATE POLICY all_rows ON public.authorizations USING (true);
 
+CREATE POLICY all_rows ON public.buyer_receipt_counters USING (true);
+
 CREATE POLICY all_rows ON public.buyer_receipts USING (true);
 
 CREATE POLICY all_rows ON public.checkouts USING (true);
@@ -1831,6 +2051,10 @@ CREATE POLICY all_rows ON public.links USING (true);
 
 CREATE POLICY all_rows ON public.mail_counts USING (true);
 
+CREATE POLICY all_rows ON public.movement_quarters USING (true);
+
+CREATE POLICY all_rows ON public.movements USING (true);
+
 CREATE POLICY all_rows ON public.payment_notes USING (true);
 
 CREATE POLICY all_rows ON public.refunds USING (true);
@@ -1840,6 +2064,8 @@ CREATE POLICY all_rows ON public.rollup_cursors USING (true);
 CREATE POLICY all_rows ON public.rollup_days USING (true);
 
 CREATE POLICY all_rows ON public.rollup_quarters USING (true);
+
+CREATE POLICY all_rows ON public.schedules USING (true);
 
 CREATE POLICY all_rows ON public.store_gas USING (true);
 
@@ -1855,11 +2081,13 @@ ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.authorizations ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.buyer_receipt_counters ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.buyer_receipts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.checkouts ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY console_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_console WITH CHECK (((sequence IS NULL) AND (starts_with(type, 'member.'::text) OR (type = ANY ('{checkout.created,checkout.canceled,refund.requested,refund.address_updated,refund.canceled,link.created,link.updated,link.closed,wallet.confirmed,wallet.refused,wallet.undone,wallet.registered,wallet.updated,wallet.retired,store.updated,store.approved,store.suspended,store.resumed,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[])))));
+CREATE POLICY console_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_console WITH CHECK (((sequence IS NULL) AND (starts_with(type, 'member.'::text) OR (type = ANY ('{checkout.created,checkout.canceled,refund.requested,refund.address_updated,refund.declared,refund.canceled,link.created,link.updated,link.closed,wallet.confirmed,wallet.refused,wallet.undone,wallet.registered,wallet.updated,wallet.retired,store.updated,store.approved,store.suspended,store.resumed,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[])))));
 
 CREATE POLICY created_open ON public.checkouts AS RESTRICTIVE FOR INSERT TO farthing_serve, farthing_console WITH CHECK ((status = 'OPEN'::text));
 
@@ -1881,12 +2109,18 @@ ALTER TABLE public.links ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.mail_counts ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.movement_quarters ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.movements ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY one_store ON public.address_requests AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.api_keys AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.authorizations AS RESTRICTIVE TO farthing_console USING (((store_id = current_setting('farthing.store'::text, true)) OR ((store_id IS NULL) AND (nonce ~~ '0x66746872%'::text) AND (payer IN ( SELECT w.pay_to
    FROM public.wallets w))))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.buyer_receipt_counters AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.buyer_receipts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
@@ -1910,6 +2144,10 @@ CREATE POLICY one_store ON public.links AS RESTRICTIVE TO farthing_console USING
 
 CREATE POLICY one_store ON public.mail_counts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
+CREATE POLICY one_store ON public.movement_quarters AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.movements AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
+
 CREATE POLICY one_store ON public.payment_notes AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.refunds AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
@@ -1930,6 +2168,8 @@ CREATE POLICY one_store ON public.wallets AS RESTRICTIVE TO farthing_console USI
 
 CREATE POLICY one_store ON public.webhook_endpoints AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
+CREATE POLICY own_tasks ON public.schedules AS RESTRICTIVE TO farthing_audit USING ((name ~~ 'audit%'::text)) WITH CHECK ((name ~~ 'audit%'::text));
+
 ALTER TABLE public.payment_notes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.refunds ENABLE ROW LEVEL SECURITY;
@@ -1940,7 +2180,9 @@ ALTER TABLE public.rollup_days ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.rollup_quarters ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY serve_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_serve WITH CHECK (((sequence IS NULL) AND (type = ANY ('{checkout.created,checkout.processing,checkout.canceled,refund.requested,refund.address_updated,refund.canceled,link.created,link.updated,link.closed,store.updated,wallet.registered,wallet.updated,wallet.retired,wallet.refused,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[]))));
+ALTER TABLE public.schedules ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY serve_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_serve WITH CHECK (((sequence IS NULL) AND (type = ANY ('{checkout.created,checkout.processing,checkout.canceled,refund.requested,refund.address_updated,refund.declared,refund.canceled,link.created,link.updated,link.closed,store.updated,wallet.registered,wallet.updated,wallet.retired,wallet.refused,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[]))));
 
 ALTER TABLE public.store_gas ENABLE ROW LEVEL SECURITY;
 

@@ -1,6 +1,7 @@
 /**
- * Keeps a screen current. When the server reports a change in the store, the screen is loaded again and replaced. While
- * the member types, selects or confirms something, the new screen waits until they are done.
+ * Keeps a screen current. When the server reports a change in the store, or after the time that the screen names, the
+ * screen is loaded again and replaced. While the member types, selects or confirms something, the new screen waits until
+ * they are done.
  */
 import { load } from '../load.ts'
 
@@ -16,15 +17,31 @@ export function watchLive(replaced: () => void): void {
   const source = new EventSource(address)
   let newest = ''
   let isLoading = false
+  let isDue = false
   let timer = 0
+  let again = 0
+  lookAgain()
   source.onmessage = ({ data }) => {
     newest = data
     void catchUp()
   }
   document.addEventListener('visibilitychange', () => void catchUp())
 
+  /** A screen on which something is about to happen that nothing reports names the seconds after which it is due. */
+  function lookAgain(): void {
+    clearTimeout(again)
+    isDue = false
+    const seconds = Number(screen()?.dataset.again ?? 0)
+    if (seconds > 0)
+      again = setTimeout(() => {
+        isDue = true
+        void catchUp()
+      }, seconds * 1_000)
+  }
+
   async function catchUp(): Promise<void> {
-    if (isLoading || document.hidden || newest === '' || newest === screen()?.dataset.sequence) return
+    const isNew = newest !== '' && newest !== screen()?.dataset.sequence
+    if (isLoading || document.hidden || !(isNew || isDue)) return
     clearTimeout(timer)
     if (isBusy()) {
       timer = setTimeout(() => void catchUp(), busyMs)
@@ -40,6 +57,7 @@ export function watchLive(replaced: () => void): void {
       replace(next)
       replaced()
     }
+    lookAgain()
     // Loads again if something new was reported meanwhile. It does not retry by itself when no screen came (signed out,
     // or unreachable).
     if (newest !== asked) void catchUp()
@@ -61,7 +79,7 @@ function isBusy(): boolean {
   })
   const selection = getSelection()
   const isSelecting = selection !== null && !selection.isCollapsed && main.contains(selection.anchorNode)
-  return isTouched || isSelecting || main.querySelector('button:disabled, .ask[open]') !== null
+  return isTouched || isSelecting || main.querySelector('button:disabled, button:active, .ask[open]') !== null
 }
 
 /** Keeps unfolded parts, the focus and shown messages as they were. */

@@ -19,6 +19,8 @@ export type NodeEndpoint = Node & {
   /** The most blocks per request for logs; null if it has not refused any lately. */
   blocksLimit: { readonly blocksMax: number; readonly until: number } | null
   readonly pace: Pace
+  /** Calls posted so far. */
+  calls: number
 }
 
 type Limit = { readonly callsMax: number; readonly until: number }
@@ -51,7 +53,7 @@ export function openEndpoint(node: Node): NodeEndpoint {
   return {
     ...node,
     ...{ restUntil: 0, identifiedUntil: 0 },
-    ...{ limits: new Map(), blocksLimit: null, pace: openPace() },
+    ...{ limits: new Map(), blocksLimit: null, pace: openPace(), calls: 0 },
   }
 }
 
@@ -277,17 +279,19 @@ function check({ isOurs, name }: Identity, outcome: RpcOutcome | undefined): voi
  * Posts calls as fast as the node allows. If it refuses them because of its rate limit, they are posted again later.
  */
 async function post(
-  { pace, ...node }: NodeEndpoint,
+  endpoint: NodeEndpoint,
   { calls, waitMs }: Question,
   posted: readonly RpcCall[],
   isPlain: boolean,
 ): Promise<RpcOutcome[]> {
+  const { pace } = endpoint
   const tooLate = AbortSignal.timeout(waitMs)
   let isAgain = false
   for (;;) {
     if (tooLate.aborted || !(await pace.enter(calls, posted.length, waitMs))) throw new LimitedError(null)
     try {
-      return await postCalls(node, posted, isPlain)
+      endpoint.calls += posted.length
+      return await postCalls(endpoint, posted, isPlain)
     } catch (error) {
       if (!(error instanceof LimitedError)) throw error
       // Together they may be more than the node ever allows at once.

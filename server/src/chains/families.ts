@@ -1,14 +1,16 @@
-import { nodesOf } from '../config/settings.ts'
+import { auditNodesOf, nodesOf } from '../config/settings.ts'
 import type { Context } from '../context.ts'
 import { type Family, type Mode, type Network, networks } from '../networks.ts'
 import type { AddressFault, ParsedAddress } from './address.ts'
 import { parseEvmAddress, showEvmAddress } from './evm/address.ts'
 import { batcher } from './evm/batcher.ts'
 import { openChain } from './evm/chain.ts'
+import { openEvmHistory } from './evm/history.ts'
 import { multicall } from './evm/multicall.ts'
 import { judgeText as judgeTextEvm } from './evm/signed-text.ts'
 import { refusesToPay } from './evm/simulate.ts'
 import type { Hex } from './hex.ts'
+import type { History } from './history.ts'
 import { isNodeError } from './rpc.ts'
 import { parseSolanaAddress } from './svm/address.ts'
 import { findReady, openSvmChain } from './svm/chain.ts'
@@ -57,6 +59,12 @@ export function toStored(caip2: string, address: string): string {
 /** The same for an address or a transaction's hash whose network is not known. */
 export function toStoredAnywhere(text: string): string {
   return /^0x[0-9a-f]+$/i.test(text) ? text.toLowerCase() : text
+}
+
+/** Six, as most tokens have, for a token that was removed from networks.ts. */
+export function decimalsOf(network: string, asset: string): number {
+  const assets = networks.find(({ caip2 }) => caip2 === network)?.assets ?? []
+  return assets.find(({ address }) => toStored(network, address) === asset)?.decimals ?? 6
 }
 
 export function toShown(caip2: string, stored: string): string {
@@ -141,4 +149,14 @@ export async function judgeText(
     .map((network) => openChain(network, nodesOf(ctx.config, network.id), ctx.now))
     .filter(({ rpc }) => rpc.providers.length > 0)
   return await judgeTextEvm(chains, wallet.address, text, signature)
+}
+
+/** A network’s past, as the nodes of the audit tell it. Null if it has no nodes. */
+export function openHistory(
+  { config, now }: Pick<Context, 'config' | 'now'>,
+  network: Network,
+): History | null {
+  const nodes = auditNodesOf(config, network.id)
+  if (nodes.length === 0 || network.family === 'SOLANA') return null
+  return openEvmHistory(openChain(network, nodes, now))
 }

@@ -67,6 +67,7 @@ export function openRpc(
     },
     setAside,
     listLimits: () => asker.endpoints.flatMap((endpoint) => limitsOf(endpoint, now().getTime()) ?? []),
+    countCalls: () => asker.endpoints.reduce((sum, { calls }) => sum + calls, 0),
   }
 }
 

@@ -35,6 +35,8 @@ export type Rpc = {
   setAside(provider: string): void
   /** The limits that the nodes have shown, where they are below what we ask for. */
   listLimits(): readonly NodeLimits[]
+  /** How many calls were posted to the nodes so far. */
+  countCalls(): number
   /** Names of the providers, in the order of the setting. */
   readonly providers: readonly string[]
 }

@@ -10,8 +10,7 @@ import type {
 } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { CheckoutId, LinkId, StoreId } from '../ids.ts'
-import { one, unitsToText } from '../money.ts'
-import { priceInUnits, type Quote } from '../rates/quote.ts'
+import { type Quote, rateText } from '../rates/quote.ts'
 
 /**
  * What a payer owes a store. Everything but `status` and `version` is fixed at creation.
@@ -235,13 +234,6 @@ export function storeFacts({
       rate: { rate: rateText(rate), source: rate.source, time: new Date(rate.asOf).toISOString() },
     }),
   }
-}
-
-/** As precise as any source, and enough for the least valuable currency. */
-const rateDecimals = 12
-
-function rateText(quote: Quote): string {
-  return unitsToText(priceInUnits(one, quote, rateDecimals), rateDecimals)
 }
 
 /** Longer names and order ids are cut, so that the price and the time after them stay visible. */

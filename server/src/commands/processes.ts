@@ -12,6 +12,7 @@ import { listConnected, openRails } from '../payments/rails.ts'
 import { readSecretsKeys } from '../secrets/key-file.ts'
 import { version } from '../version.ts'
 import { startWorker } from '../worker.ts'
+import { startAudit } from './audit.ts'
 import { examine } from './doctor.ts'
 import { openLaneSigners } from './signer.ts'
 
@@ -46,6 +47,23 @@ export async function work(ctx: Context): Promise<void> {
     async () => {
       health.isDraining = true
       await worker.stop()
+      operations.close()
+    },
+  ])
+}
+
+/** Compares past days with the chains until the process gets a stop signal. */
+export async function audit(ctx: Context): Promise<void> {
+  const health: Health = { isDraining: false }
+  const { operations, auditing } = await orEnd(ctx, async () => {
+    const started = startAudit(ctx)
+    return { operations: await openOperations(ctx, health), auditing: started }
+  })
+  ctx.log.info({ ...version, operationsPort: portOf(operations) }, 'auditing')
+  await untilStopped(ctx, [
+    async () => {
+      health.isDraining = true
+      await auditing.stop()
       operations.close()
     },
   ])

@@ -11,7 +11,7 @@ export type Command = {
   readonly options?: Readonly<Record<`--${string}`, string>>
   readonly about: string
   /** As which database role it connects; null: as none. */
-  readonly role: 'owner' | 'serve' | 'work' | 'operator' | null
+  readonly role: 'owner' | 'serve' | 'work' | 'operator' | 'audit' | null
   /** Only other commands type it. */
   readonly isInternal?: boolean
 }
@@ -55,6 +55,24 @@ export const commands: readonly Command[] = [
     words: 'work',
     about: 'run background work: settling, following chains, expiry, events, rates',
     role: 'work',
+  },
+  {
+    words: 'audit',
+    about: 'compare each day’s payments with the chains once the day is over',
+    role: 'audit',
+  },
+  {
+    words: 'audit check',
+    subjects: 'FROM [TO]',
+    options: { '--network NETWORK': 'only this network; default: all that have nodes' },
+    about: 'compare past days now, such as 2026-11-16, and print what differs',
+    role: 'audit',
+  },
+  {
+    words: 'audit recover',
+    subjects: 'NETWORK TRANSACTION',
+    about: 'have work look at a transaction that the audit misses in the books',
+    role: 'operator',
   },
   {
     words: 'signer',

@@ -5,7 +5,14 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { networks } from '../networks.ts'
 import type { Environment, Setting } from './parse.ts'
-import { type Config, type FixedConfig, findContradictions, rpcSetting, settings } from './settings.ts'
+import {
+  auditSetting,
+  type Config,
+  type FixedConfig,
+  findContradictions,
+  rpcSetting,
+  settings,
+} from './settings.ts'
 
 /**
  * The only reader of the environment. `readConfig` is pure and reports every mistake at once, each as a sentence that
@@ -16,13 +23,15 @@ export function readConfig(environment: Environment = process.env): Config {
   const fixed = Object.fromEntries(
     Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, environment, mistakes)]),
   )
-  const nodes = Object.fromEntries(
-    networks.map((network) => [network.id, readSetting(rpcSetting(network), environment, mistakes)]),
-  )
+  const nodesBy = (settingOf: typeof rpcSetting) =>
+    Object.fromEntries(
+      networks.map((network) => [network.id, readSetting(settingOf(network), environment, mistakes)]),
+    )
+  const [nodes, auditNodes] = [nodesBy(rpcSetting), nodesBy(auditSetting)]
   const read = fixed as unknown as FixedConfig
   if (mistakes.length === 0) mistakes.push(...findContradictions(read))
   if (mistakes.length > 0) throw new ConfigError(mistakes.join('\n'))
-  return { ...fixed, nodes } as Config
+  return { ...fixed, nodes, auditNodes } as Config
 }
 
 function readSetting(setting: Setting<unknown>, environment: Environment, mistakes: string[]): unknown {

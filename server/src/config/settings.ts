@@ -70,6 +70,8 @@ export type Config = SigningLimits & {
   readonly fixedRates: ReadonlyMap<string, string>
   /** The nodes of each network, by its id; empty if none are set. */
   readonly nodes: Readonly<Record<string, readonly Node[]>>
+  /** Other nodes for the audit, by the network's id; empty: it asks those of `nodes`. */
+  readonly auditNodes: Readonly<Record<string, readonly Node[]>>
   readonly singleNodeUpTo: number
   /** In wei. Null: not limited. */
   readonly storeGasPerDay: bigint | null
@@ -99,7 +101,7 @@ export type SigningLimits = {
 }
 
 /** All settings whose names do not depend on a network. */
-export type FixedConfig = Omit<Config, 'nodes'>
+export type FixedConfig = Omit<Config, 'nodes' | 'auditNodes'>
 
 export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfig[Key]> } = {
   databaseUrl: {
@@ -460,7 +462,7 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
 
 /** Every setting, for the files that list them. */
 export function listSettings(): readonly Setting<unknown>[] {
-  return [...Object.values(settings), ...networks.map(rpcSetting)]
+  return [...Object.values(settings), ...networks.map(rpcSetting), ...networks.map(auditSetting)]
 }
 
 export function rpcSetting(network: Network): Setting<readonly Node[]> {
@@ -474,18 +476,36 @@ export function rpcSetting(network: Network): Setting<readonly Node[]> {
     name: `${id}_RPC_URLS`,
     about: `JSON-RPC nodes of ${name}, separated by commas.${witnesses}${secure}`,
     fallback: '',
-    parse: (text) => {
-      const parsed = nodeList(text)
-      if ('mistake' in parsed) return parsed
-      const [mistake] = parsed.value.flatMap(({ url: address }) => findNodeMistake(network, address) ?? [])
-      return mistake === undefined ? parsed : { mistake }
-    },
+    parse: (text) => parseNodes(network, text),
   }
+}
+
+export function auditSetting(network: Network): Setting<readonly Node[]> {
+  const { id, name } = network
+  return {
+    name: `${id}_AUDIT_RPC_URLS`,
+    about: `Other nodes of ${name} for the audit, which then asks none of ${id}_RPC_URLS (docs/audit.md). Empty: the same nodes.`,
+    fallback: '',
+    parse: (text) => parseNodes(network, text),
+  }
+}
+
+function parseNodes(network: Network, text: string) {
+  const parsed = nodeList(text)
+  if ('mistake' in parsed) return parsed
+  const [mistake] = parsed.value.flatMap(({ url: address }) => findNodeMistake(network, address) ?? [])
+  return mistake === undefined ? parsed : { mistake }
 }
 
 /** A network's nodes; none if it is not enabled. */
 export function nodesOf({ networks: enabled, nodes }: Config, id: string): readonly Node[] {
   return enabled.includes(id) ? (nodes[id] ?? []) : []
+}
+
+/** The nodes that the audit asks. It also looks at networks that payments are not accepted on. */
+export function auditNodesOf({ nodes, auditNodes }: Config, id: string): readonly Node[] {
+  const own = auditNodes[id] ?? []
+  return own.length > 0 ? own : (nodes[id] ?? [])
 }
 
 /** Mistakes in settings that are valid one by one but contradict each other. */

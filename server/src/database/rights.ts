@@ -35,6 +35,7 @@ const otherFiles = [
   'refunds.sql',
   'wallets.sql',
   'wallet-changes.sql',
+  'schedules.sql',
 ]
 /** A longer list would hide the advice that follows it. */
 const missingShownMax = 3
@@ -46,7 +47,13 @@ export async function applyRights(db: Database, statementSeconds: number): Promi
     ['roles.sql', grantsFile, ...otherFiles].map(readRightsFile),
   )
   const state = await readRights(db)
-  if (!state.exist && !state.may) return 'missing'
+  if (!state.exist && !state.may) {
+    if (!state.areSome) return 'missing'
+    throw new SchemaError(
+      'A database role is missing, and this role may not create it.',
+      'Run server/rights/roles.sql and then server/rights/owner.sql in Farthing’s database as a superuser, then migrate again.',
+    )
+  }
   const files = [grants, ...others]
   // This text includes the row policies of the console, so a changed policy is applied too.
   const wanted = [...files, ...Object.values(ownOf), showOneStore('each')].join('\n')
@@ -74,18 +81,20 @@ type RightsFound = {
   /** Whether the roles exist, and whether we may create them. */
   readonly exist: boolean
   readonly may: boolean
+  /** Whether some of them exist: those of an older release. */
+  readonly areSome: boolean
   /** The SQL that was last applied. */
   readonly applied: string | null
 }
 
 async function readRights(db: Database): Promise<RightsFound> {
   const [found] = await db.query<RightsFound>(
-    `select count(r.oid) = 4 as exist,
+    `select count(r.oid) = 5 as exist, count(r.oid) > 0 as "areSome",
        (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) as may,
        (select sql from granted_rights) as applied
-     from pg_roles r where rolname in ('farthing_serve', 'farthing_work', 'farthing_console', 'farthing_operator')`,
+     from pg_roles r where rolname in ('farthing_serve', 'farthing_work', 'farthing_console', 'farthing_operator', 'farthing_audit')`,
   )
-  return found ?? { exist: false, may: false, applied: null }
+  return found ?? { exist: false, areSome: false, may: false, applied: null }
 }
 
 /**
@@ -182,24 +191,26 @@ export async function describeRights(state: RightsState): Promise<string | null>
 export async function listTableMakers(db: Database): Promise<string[]> {
   const rows = await db.query<{ role: string }>(
     `select rolname as role from pg_roles
-     where rolname in ('farthing_serve', 'farthing_work', 'farthing_console')
+     where rolname in ('farthing_serve', 'farthing_work', 'farthing_console', 'farthing_audit')
        and has_database_privilege(rolname, current_database(), 'temporary') order by role`,
   )
   return rows.map(({ role }) => role)
 }
 
 /** The role that each of our processes connects as, and whether that role is the process's own. */
-export async function listConnections(
-  db: Database,
-): Promise<
-  { readonly process: 'serve' | 'work' | 'console'; readonly role: string; readonly isOwn: boolean }[]
+export async function listConnections(db: Database): Promise<
+  {
+    readonly process: 'serve' | 'work' | 'console' | 'audit'
+    readonly role: string
+    readonly isOwn: boolean
+  }[]
 > {
   return await db.query(
     `select distinct a.process, r.rolname as role, coalesce(not r.rolsuper
        and pg_has_role(r.oid, to_regrole('farthing_' || a.process), 'usage')
        and not has_table_privilege(r.oid, 'settlers', 'delete'), false) as "isOwn"
      from (select substr(application_name, 10) as process, usesysid from pg_stat_activity
-           where datname = current_database() and application_name ~ '^farthing-(serve|work|console)$') a
+           where datname = current_database() and application_name ~ '^farthing-(serve|work|console|audit)$') a
      join pg_roles r on r.oid = a.usesysid order by a.process, role`,
   )
 }

@@ -7,6 +7,7 @@ import { type Option, toStoreWire } from '../checkouts/checkout.ts'
 import { claimAuthorizations } from '../checkouts/claim.ts'
 import { openCreateCheckout } from '../checkouts/create.ts'
 import { expireCheckouts } from '../checkouts/expire.ts'
+import { numberEvents } from '../checkouts/number-events.ts'
 import { acceptPayment, dismissPayment } from '../checkouts/payments/decide.ts'
 import { listPayments } from '../checkouts/payments/list.ts'
 import { readCheckout } from '../checkouts/rows.ts'
@@ -15,6 +16,7 @@ import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import { newId, type StoreId } from '../ids.ts'
 import { openLog } from '../log.ts'
+import { bookDue } from '../movements/book-due.ts'
 import { advancePlaces } from '../payments/credits/rows.ts'
 import { writeCredits } from '../payments/credits/write.ts'
 import { rejectAuthorizations } from '../payments/end.ts'
@@ -52,11 +54,19 @@ export async function writeHistory(ctx: Context, shop: Shop, days = historyDays)
     await turnTo(first)
     const run = await openRunner(past, tx, shop)
     const steps = start.flatMap((order) => order.steps.map((step) => ({ ...step, order })))
+    let booked = dayOf(first)
     for (const { order, ...step } of steps.toSorted((a, b) => a.at.getTime() - b.at.getTime())) {
       await turnTo(step.at)
+      // Each day's lines are booked in it, as `work` would have done.
+      if (dayOf(step.at) !== booked) while ((await numberEvents(past)) > 0 || (await bookDue(past)));
+      booked = dayOf(step.at)
       await run(order, step)
     }
   })
+}
+
+function dayOf(time: Date): string {
+  return time.toISOString().slice(0, 10)
 }
 
 /** The same database inside of one transaction. */

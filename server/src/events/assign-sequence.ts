@@ -2,7 +2,7 @@ import type { EventType } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { type Database, sqlState, type Transaction } from '../database/db.ts'
-import type { CheckoutId, StoreId } from '../ids.ts'
+import type { CheckoutId, EventId, RefundId, StoreId } from '../ids.ts'
 import { securityHours, securityTypes } from './security.ts'
 
 /**
@@ -46,20 +46,28 @@ export type NumberingPass = {
   held?: Map<StoreId, Held>
 }
 
-/** What else happens in the transaction that numbers events of these types, for the checkouts that they are about. */
-export type Alongside = {
-  readonly types: readonly EventType[]
-  /** Gets each checkout once, in the order of the events. */
-  readonly run: (tx: Transaction, checkoutIds: readonly CheckoutId[]) => Promise<void>
+/** An event that was just numbered, and what it is about. */
+export type NumberedEvent = {
+  readonly id: EventId
+  readonly storeId: StoreId
+  readonly type: EventType
+  readonly checkoutId: CheckoutId | null
+  readonly paymentId: string | null
+  readonly refundId: RefundId | null
 }
 
-const nothing: Alongside = { types: [], run: async () => {} }
+/** What else happens in the transaction that numbers events of these types. */
+export type Alongside = {
+  readonly types: readonly EventType[]
+  /** Gets the events in the order of their numbers. */
+  readonly run: (tx: Transaction, events: readonly NumberedEvent[]) => Promise<void>
+}
 
 /** Numbers the waiting events and creates their deliveries. Returns how many events were numbered. */
 export async function assignWaitingSequences(
   ctx: Context,
   pass: NumberingPass = { after: '' },
-  alongside: Alongside = nothing,
+  alongside: readonly Alongside[] = [],
 ): Promise<number> {
   pass.held ??= new Map()
   const { held } = pass
@@ -143,7 +151,7 @@ function isRefusal(error: unknown): boolean {
 async function assign(
   ctx: Context,
   storeIds: readonly StoreId[],
-  { types, run }: Alongside,
+  alongside: readonly Alongside[],
 ): Promise<number> {
   return await ctx.db.transaction(async (tx) => {
     const locked = await lockCounters(tx, storeIds)
@@ -153,9 +161,12 @@ async function assign(
       tx,
       locked.map(({ storeId }) => storeId),
       eventsPerStore,
-      types,
+      alongside.flatMap(({ types }) => types),
     )
-    if (concerned.length > 0) await run(tx, [...new Set(concerned)])
+    for (const { types, run } of alongside) {
+      const events = concerned.filter(({ type }) => types.includes(type))
+      if (events.length > 0) await run(tx, events)
+    }
     crashPoint(ctx, 'sequence-before-commit')
     return assigned
   })
@@ -182,7 +193,7 @@ async function storesWithUnsequenced(db: Database, after: string, limit: number)
  * Locks the counters that no other process holds. Until we commit, only we can number their events. No unique index would
  * refuse the number of a deleted event a second time, so this also returns which counters are behind those numbers.
  */
-async function lockCounters(
+export async function lockCounters(
   tx: Transaction,
   storeIds: readonly StoreId[],
 ): Promise<{ readonly storeId: StoreId; readonly isBehindDeleted: boolean }[]> {
@@ -199,15 +210,15 @@ async function lockCounters(
  * deliveries: to enabled endpoints that subscribe to them, or to all (see security.ts). A delivery's id is its event's
  * cell and time, followed by a hash of both ids. The endpoint's row is updated even if it is already due. The update waits
  * for a process that has locked the row to take deliveries, so that this process cannot mark the endpoint as idle before
- * it has seen the new ones. Also returns the checkouts that events of `types` are about.
+ * it has seen the new ones. Also returns the events of `types`.
  */
 async function assignSequences(
   tx: Transaction,
   storeIds: readonly StoreId[],
   perStoreLimit: number,
   types: readonly EventType[],
-): Promise<{ readonly assigned: number; readonly concerned: readonly CheckoutId[] }> {
-  const [row] = await tx.query<{ assigned: number; concerned: CheckoutId[] }>(
+): Promise<{ readonly assigned: number; readonly concerned: readonly NumberedEvent[] }> {
+  const [row] = await tx.query<{ assigned: number; concerned: NumberedEvent[] | null }>(
     `with numbered as (
        select e.id, e.store_id, c.last_sequence + e.place as sequence
        from event_counters c
@@ -241,10 +252,11 @@ async function assignSequences(
        from (select store_id, max(sequence) as last_sequence from assigned group by store_id) a
        where c.store_id = a.store_id
      )
-     select count(*)::int as assigned, array(select checkout_id from assigned
-       where type = any($5) and checkout_id is not null order by sequence) as concerned
+     select count(*)::int as assigned, (select json_agg(json_build_object('id', id, 'storeId', store_id, 'type', type,
+         'checkoutId', checkout_id, 'paymentId', data -> 'payment' ->> 'id', 'refundId', data -> 'refund' ->> 'id')
+         order by sequence) from assigned where type = any($5)) as concerned
      from assigned`,
     [storeIds, perStoreLimit, securityTypes, securityHours, types],
   )
-  return row ?? { assigned: 0, concerned: [] }
+  return { assigned: row?.assigned ?? 0, concerned: row?.concerned ?? [] }
 }

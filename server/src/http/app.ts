@@ -23,6 +23,7 @@ import { checkoutRoutes } from './api/checkouts.ts'
 import { eventRoutes } from './api/events.ts'
 import { keyRoutes } from './api/keys.ts'
 import { linkRoutes } from './api/links.ts'
+import { movementRoutes } from './api/movements.ts'
 import { publicRoutes } from './api/networks.ts'
 import { crossOrigin, pagePathOf, payLinkRoutes, payRoutes } from './api/pay.ts'
 import { paymentRoutes } from './api/payments.ts'
@@ -35,6 +36,7 @@ import { mountForms, mountPrepare } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
 import { mountBuyerReceipts } from './buyer-receipts/mount.ts'
 import { mountDocs } from './docs/mount.ts'
+import { openExports } from './exports.ts'
 import { addressBucket, openLimiter } from './limits.ts'
 import { mountLinks } from './links/mount.ts'
 import { type Health, openReadyCheck } from './operations.ts'
@@ -132,6 +134,7 @@ export function listRoutes(
     ...linkRoutes(),
     ...paymentRoutes(ctx),
     ...refundRoutes(ctx, engine.rails),
+    ...movementRoutes(openExports()),
     ...storeRoutes(engine.rails),
     ...walletRoutes(),
     ...keyRoutes(),

@@ -52,7 +52,7 @@ type Answer = {
 }
 
 /** A request, as the handler's `work` receives it. */
-type Call<Input> = {
+export type ApiCall<Input> = {
   readonly ctx: Context
   readonly request: FastifyRequest
   readonly reply: FastifyReply
@@ -70,7 +70,7 @@ type Call<Input> = {
 /** Answers with the JSON of `work`'s result, unless `work` has sent an answer itself. */
 export function answer<Input = unknown>(
   status: number,
-  work: (call: Call<Input>) => Promise<object>,
+  work: (call: ApiCall<Input>) => Promise<object>,
 ): Route['handle'] {
   return async (ctx, request, reply) => {
     const { method, query, body } = request

@@ -2,29 +2,51 @@ import assert from 'node:assert/strict'
 import { createHmac, hkdfSync } from 'node:crypto'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
+import type { StoreId } from '../ids.ts'
 import { readSecretsKeys } from '../secrets/key-file.ts'
 
 /**
- * Receipts go to addresses that anybody can enter on a payment page, so each address gets at most one per hour, whichever
- * stores they are from. Mails about payments go to addresses that owners enter, and are counted per hour. What is kept of
- * an address is a keyed hash, for an hour. Receipts and mails about payments do not count for each other.
+ * Receipts go to addresses that anybody can enter on a payment page, so each address gets at most one per hour of a store,
+ * and three in all. Mails about payments go to addresses that owners enter, and are counted per hour: those of a store, and
+ * all. One store alone uses up neither, so the others can still reach the address. What is kept of an address is a keyed
+ * hash, for an hour. Receipts and mails about payments do not count for each other.
  */
 const quietMinutes = 60
+/** A buyer has bought in as many shops within an hour. For a victim it is no flood. */
+const receiptsPerHour = 3
 const receiptPurpose = 'farthing mail recipient 1'
 const hourlyPurpose = 'farthing hourly mail recipient 1'
 const keyBytes = 32
 
-/** False if the address had a receipt within the last hour. Two requests at once: one of them is told so. */
-export async function takeRecipient(ctx: Context, tx: Transaction, address: string): Promise<boolean> {
+type Recipient = { readonly address: string; readonly storeId: StoreId }
+
+/**
+ * False if the address had a receipt of this store within the last hour, or enough of all stores. Two requests at once: one
+ * of them is told so. The store's own limit comes first, so that its attempts do not count for the others.
+ */
+export async function takeRecipient(ctx: Context, tx: Transaction, to: Recipient): Promise<boolean> {
+  const [ofStore, inAll] = hashesOf(ctx, receiptPurpose, to)
+  return (await takeOne(tx, ofStore, 1)) && (await takeOne(tx, inAll, receiptsPerHour))
+}
+
+async function takeOne(tx: Transaction, recipient: Buffer, max: number): Promise<boolean> {
   const rows = await tx.query(
     `insert into mail_recipients as r (recipient, mailed_at) values ($1, clock())
-     on conflict (recipient) do update set mailed_at = excluded.mailed_at
-       where r.mailed_at <= clock() - make_interval(mins => $2)
+     on conflict (recipient) do update set
+       mailed_at = case when ${isOver} then excluded.mailed_at else r.mailed_at end,
+       mails = case when ${isOver} then 1 else r.mails + 1 end
+       where ${isOver} or r.mails < $3
      returning recipient`,
-    [hashOf(ctx, receiptPurpose, address), quietMinutes],
+    [recipient, quietMinutes, max],
   )
   return rows.length > 0
 }
+
+/** SQL: whether the hour that began with a row's first mail is over. */
+const isOver = 'r.mailed_at <= clock() - make_interval(mins => $2)'
+
+/** Mails to an address: those of one store, and those of all. */
+type Hourly = { readonly ofStore: number; readonly inAll: number }
 
 /**
  * Adds to the mails about payments that the address gets in this hour, and returns how many those are now. Until the
@@ -33,27 +55,42 @@ export async function takeRecipient(ctx: Context, tx: Transaction, address: stri
 export async function countHourly(
   ctx: Context,
   tx: Transaction,
-  address: string,
-  mails: number,
-): Promise<number> {
-  const [row] = await tx.query<{ mails: number }>(
-    `insert into mail_recipients as r (recipient, mailed_at, mails) values ($1, date_trunc('hour', clock()), $2)
+  to: Recipient,
+  mails: Hourly,
+): Promise<Hourly> {
+  const [ofStore, inAll] = hashesOf(ctx, hourlyPurpose, to)
+  const rows = await tx.query<{ recipient: Buffer; mails: number }>(
+    `insert into mail_recipients as r (recipient, mailed_at, mails)
+     select i.recipient, date_trunc('hour', clock()), i.mails
+     from unnest($1::bytea[], $2::integer[]) as i (recipient, mails) order by i.recipient
      on conflict (recipient) do update set mailed_at = excluded.mailed_at,
        mails = excluded.mails + case when r.mailed_at = excluded.mailed_at then r.mails else 0 end
-     returning mails`,
-    [hashOf(ctx, hourlyPurpose, address), mails],
+     returning recipient, mails`,
+    [
+      [ofStore, inAll],
+      [mails.ofStore, mails.inAll],
+    ],
   )
-  assert(row)
-  return row.mails
+  return pick(rows, ofStore, inAll)
 }
 
 /** How many mails about payments the address got in this hour. */
-export async function readHourly(ctx: Context, tx: Transaction, address: string): Promise<number> {
-  const [row] = await tx.query<{ mails: number }>(
-    "select mails from mail_recipients where recipient = $1 and mailed_at = date_trunc('hour', clock())",
-    [hashOf(ctx, hourlyPurpose, address)],
+export async function readHourly(ctx: Context, tx: Transaction, to: Recipient): Promise<Hourly> {
+  const [ofStore, inAll] = hashesOf(ctx, hourlyPurpose, to)
+  const rows = await tx.query<{ recipient: Buffer; mails: number }>(
+    "select recipient, mails from mail_recipients where recipient = any($1) and mailed_at = date_trunc('hour', clock())",
+    [[ofStore, inAll]],
   )
-  return row?.mails ?? 0
+  return pick(rows, ofStore, inAll)
+}
+
+function pick(
+  rows: readonly { readonly recipient: Buffer; readonly mails: number }[],
+  ofStore: Buffer,
+  inAll: Buffer,
+): Hourly {
+  const mailsOf = (hash: Buffer) => rows.find(({ recipient }) => recipient.equals(hash))?.mails ?? 0
+  return { ofStore: mailsOf(ofStore), inAll: mailsOf(inAll) }
 }
 
 export async function forgetRecipients(db: Database): Promise<void> {
@@ -62,13 +99,15 @@ export async function forgetRecipients(db: Database): Promise<void> {
   ])
 }
 
-/** Mail to jane+shop@ arrives at jane@, and most servers ignore case. */
-function hashOf({ config }: Context, purpose: string, address: string): Buffer {
+/**
+ * An address among those of a store, and among all. Mail to jane+shop@ arrives at jane@, and most servers ignore case.
+ */
+function hashesOf({ config }: Context, purpose: string, { address, storeId }: Recipient): [Buffer, Buffer] {
   const [key] = readSecretsKeys(config.secretsKeyFile)
   assert(key, 'config requires SECRETS_KEY_FILE where SMTP_URL is set')
   const [local = '', host = ''] = address.toLowerCase().split('@')
   const own = Buffer.from(hkdfSync('sha256', key.bytes, '', purpose, keyBytes))
-  return createHmac('sha256', own)
-    .update(`${local.replace(/\+.*/, '')}@${host}`)
-    .digest()
+  const mailbox = `${local.replace(/\+.*/, '')}@${host}`
+  const hash = (text: string) => createHmac('sha256', own).update(text).digest()
+  return [hash(`${storeId} ${mailbox}`), hash(mailbox)]
 }

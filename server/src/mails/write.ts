@@ -25,8 +25,8 @@ const waitingMax: Readonly<Record<MailKind, number | null>> = {
 const waitingPerStore = 100
 /**
  * Each store's share per day, in UTC. Links go to any address that an owner enters: enough for a new team, and too few
- * for spamming strangers. Receipts go to any address too, but only about a payment, and at most one an hour to an address
- * (recipients.ts). The other shares let ten owners get both alerts each hour, 20 changes of members, and the 100 changes
+ * for spamming strangers. Receipts go to any address too, but only about a payment in full, and few an hour to an address
+ * (recipients.ts): enough for a shop with a thousand orders a day, of whose buyers every fifth asks. The other shares let ten owners get both alerts each hour, 20 changes of members, and the 100 changes
  * of wallets that keys may make, and two members 20 mails about payments each hour.
  */
 const perDayMax: Readonly<Record<MailKind, number>> = {
@@ -36,8 +36,13 @@ const perDayMax: Readonly<Record<MailKind, number>> = {
   member: 200,
   code: 1_000,
   store: 1_000,
-  receipt: 500,
+  receipt: 200,
 }
+/**
+ * Of a kind per day and deployment. Mailbox providers count what comes from a domain, and treat it as a bulk sender's from
+ * 5,000 mails a day on. Receipts stay below that, and leave the domain its standing for all other mails.
+ */
+const perDeploymentMax: Partial<Readonly<Record<MailKind, number>>> = { receipt: 4_000 }
 
 type Cause = {
   readonly kind: MailKind
@@ -70,6 +75,14 @@ export async function writeMail(
     ctx.log.warn(
       { about, storeId, kind, perDay: perDayMax[kind] },
       'the store has used up its mails of this kind for today, so this mail was not written',
+    )
+    return false
+  }
+  const ofAll = perDeploymentMax[kind]
+  if (ofAll !== undefined && !(await countDeploymentMail(tx, kind, ofAll))) {
+    ctx.log.error(
+      { about, storeId, kind, perDay: ofAll },
+      'all stores together have used up the mails of this kind for today, so this mail was not written',
     )
     return false
   }
@@ -109,6 +122,19 @@ async function countMail(tx: Transaction, storeId: StoreId, kind: MailKind, max:
      where c.day <> excluded.day or c.count < $3
      returning count`,
     [storeId, kind, max],
+  )
+  return rows.length > 0
+}
+
+/** Counts one more mail of this kind for all stores today, unless they have reached the limit. */
+async function countDeploymentMail(tx: Transaction, kind: MailKind, max: number): Promise<boolean> {
+  const rows = await tx.query(
+    `insert into deployment_mail_counts as c (kind, day, count) values ($1, (clock() at time zone 'utc')::date, 1)
+     on conflict (kind) do update set day = excluded.day,
+       count = case when c.day = excluded.day then c.count + 1 else 1 end
+     where c.day <> excluded.day or c.count < $2
+     returning count`,
+    [kind, max],
   )
   return rows.length > 0
 }

@@ -230,8 +230,7 @@ It works once, until ${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} U
 }
 
 /**
- * A store's name and owners, and whether its members may have links mailed to addresses that they enter. They may if
- * the store is live and not suspended, and an operator opened it or it has proven a wallet.
+ * A store's name and owners, and whether its members may have links mailed to addresses that they enter.
  */
 async function readMailing(
   tx: Transaction,
@@ -239,8 +238,7 @@ async function readMailing(
 ): Promise<{ readonly name: string; readonly ownerIds: readonly MemberId[]; readonly mayMail: boolean }> {
   const [row] = await tx.query<{ name: string; owner_ids: MemberId[]; may_mail: boolean }>(
     `select name, array(select member_id from memberships where store_id = s.id and role = 'owner') as owner_ids,
-       mode = 'live' and suspended_at is null and (proven_at is not null
-         or (not signed_up and admission = 'approved')) as may_mail
+       ${rows.mayMailStrangers} as may_mail
      from stores s where id = $1`,
     [storeId],
   )

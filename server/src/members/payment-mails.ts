@@ -32,10 +32,12 @@ import { chosenMails, isKnown } from './rows.ts'
 /** By this hour of the store's day, its owners are up. The mail is about the time before that day. */
 const dailyHour = 8
 /**
- * To one address: a busy day of a shop. Above it, one mail says how many payments there were. Nobody checks whose address
- * a member has, so several members with the same address share the hour.
+ * From one store to one address: a busy day of a shop. Above it, one mail says how many payments there were. Nobody checks
+ * whose address a member has, so several members with the same address share the hour.
  */
 export const mailsPerHour = 20
+/** From all stores to one address. Half of it is left for others when one store floods an address. */
+const mailsPerHourInAll = 2 * mailsPerHour
 const cursorsPerRun = 100
 const rowsPerPage = 2_000
 /** Bounds one mail to a few seconds of reading; the next mail covers the rest. */
@@ -91,18 +93,26 @@ type Run = { readonly now: Date; readonly readWaiting: ReadWaiting }
 async function tell(ctx: Context, tx: Transaction, due: Due, run: Run): Promise<void> {
   const cursor = await lockCursor(tx, due)
   if (!cursor) return
-  if ((await readHourly(ctx, tx, cursor.email)) > mailsPerHour) return await keepQuiet(tx, cursor)
+  if (isUsedUp(await readHourly(ctx, tx, toOf(cursor)))) return await keepQuiet(tx, cursor)
   if (cursor.choice === 'daily') await tellDay(ctx, tx, cursor, run)
   else await tellEach(ctx, tx, cursor, run)
 }
 
-/** Mails each payment by itself, or all of them in one mail if that would be too many. Then the hour is used up. */
+const toOf = ({ email, storeId }: Cursor) => ({ address: email, storeId })
+
+function isUsedUp({ ofStore, inAll }: { readonly ofStore: number; readonly inAll: number }): boolean {
+  return ofStore > mailsPerHour || inAll > mailsPerHourInAll
+}
+
+/** Mails each payment by itself, or all of them in one mail if that would be too many. Then the store’s hour is used up. */
 async function tellEach(ctx: Context, tx: Transaction, cursor: Cursor, { now }: Run): Promise<void> {
   const { sums, news, until } = await readNews(tx, cursor, cursor.end)
   if (sums.count === 0) return await moveCursor(tx, cursor, { until })
-  const written = await countHourly(ctx, tx, cursor.email, 0)
-  if (written > mailsPerHour) return await keepQuiet(tx, cursor)
-  const isEach = written + sums.count <= mailsPerHour
+  const to = toOf(cursor)
+  const written = await countHourly(ctx, tx, to, { ofStore: 0, inAll: 0 })
+  if (isUsedUp(written)) return await keepQuiet(tx, cursor)
+  const left = Math.min(mailsPerHour - written.ofStore, mailsPerHourInAll - written.inAll)
+  const isEach = sums.count <= left
   const mails: readonly Letter[] = isEach
     ? news.map((row) => ({
         subject: `A payment to your store (${cursor.storeId})`,
@@ -121,11 +131,12 @@ async function tellEach(ctx: Context, tx: Transaction, cursor: Cursor, { now }: 
   for (const [place, mail] of mails.entries())
     if (!(await write(ctx, tx, cursor, mail, now))) {
       const told = isEach && news[place] ? BigInt(news[place].sequence) - 1n : cursor.sequence
-      await countHourly(ctx, tx, cursor.email, place)
+      await countHourly(ctx, tx, to, { ofStore: place, inAll: place })
       await moveCursor(tx, cursor, { until: told })
       return await keepQuiet(tx, cursor)
     }
-  await countHourly(ctx, tx, cursor.email, isEach ? mails.length : mailsPerHour + 1 - written)
+  const ofStore = isEach ? mails.length : mailsPerHour + 1 - written.ofStore
+  await countHourly(ctx, tx, to, { ofStore, inAll: mails.length })
   await moveCursor(tx, cursor, { until })
 }
 
@@ -140,7 +151,9 @@ async function tellDay(
   const end = await findEnd(tx, cursor, startOfDay(now, zone))
   const { sums, until } = await readNews(tx, cursor, end)
   if (sums.count > 0) {
-    if ((await countHourly(ctx, tx, cursor.email, 1)) > mailsPerHour + 1) return await keepQuiet(tx, cursor)
+    const to = toOf(cursor)
+    if (isUsedUp(await countHourly(ctx, tx, to, { ofStore: 0, inAll: 0 }))) return await keepQuiet(tx, cursor)
+    await countHourly(ctx, tx, to, { ofStore: 1, inAll: 1 })
     const db = { ...ctx.db, query: tx.query } satisfies Database
     const { decisions, refunds } = await readWaiting(db, cursor.storeId)
     const needs = [

@@ -36,6 +36,13 @@ export async function listStoreMembers(db: Reader, storeId: string): Promise<Sto
 export const isKnown =
   "(not s.signed_up or s.proven_at is not null or (s.mode = 'live' and s.admission = 'approved'))"
 
+/**
+ * SQL: whether addresses that somebody enters for the store may be mailed. The store is live and not suspended, and an
+ * operator opened it or it has proven a wallet.
+ */
+export const mayMailStrangers = `(s.mode = 'live' and s.suspended_at is null and (s.proven_at is not null
+  or (not s.signed_up and s.admission = 'approved')))`
+
 /** SQL: what the member of a membership `m` is mailed about payments. */
 export const chosenMails =
   "coalesce(m.payment_mails, case when m.role = 'owner' then 'daily' else 'none' end)"

@@ -170,8 +170,8 @@ export type SentTransfer = {
 
 /**
  * The chain's answer about it. `waiting`: it is not yet in a final block that enough nodes report. `unknown`: enough
- * nodes answer that they do not have the transaction. `found` lists the places of the transfers that fit, because a
- * transaction can have several. If such a transfer is also a payment, its credit has the log index `creditedAs`, or its
+ * nodes answer that they do not have the transaction. `found` lists the transfers that fit, because a transaction can
+ * have several. If such a transfer is also a payment, its credit has the log index `creditedAs`, or its
  * own place if that is null.
  */
 export type SentLookUp =
@@ -180,7 +180,9 @@ export type SentLookUp =
   | {
       readonly outcome: 'found'
       readonly block: string
-      readonly places: readonly number[]
+      /** The place of each in the block or transaction, and the wallet that sent it. */
+      readonly transfers: readonly { readonly place: number; readonly from: string }[]
+      readonly at: Date
       readonly creditedAs: number | null
     }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Context } from '../context.ts'
-import { type Decimal, one, parseDecimal, toUnits } from '../money.ts'
+import { type Decimal, one, parseDecimal, toUnits, unitsToText } from '../money.ts'
 import { Problem } from '../problems.ts'
 import { currencies } from './iso4217.ts'
 import { jumpOf, type RateRow, readRates } from './rows.ts'
@@ -26,6 +26,18 @@ export async function quoteCurrency(ctx: Context, currency: string, now: Date): 
   const quote = pickQuote(rows, usdRows, now)
   if (quote) return quote
   throw refuse(ctx, currency, rows, usdRows, now)
+}
+
+/** Today's rate; null for dollars, and if there is no reliable rate. */
+export async function findQuote(ctx: Context, currency: string, now: Date): Promise<Quote | null> {
+  // The list of currencies may have lost one since it was stored.
+  if (!currencies.has(currency)) return null
+  try {
+    return await quoteCurrency(ctx, currency, now)
+  } catch (error) {
+    if (error instanceof Problem) return null
+    throw error
+  }
 }
 
 /**
@@ -91,6 +103,14 @@ function worth(quote: Quote): bigint {
 export function priceInUnits(price: Decimal, quote: Quote | null, decimals: number): bigint {
   if (quote === null) return toUnits(price, one, one, decimals)
   return toUnits(price, parseDecimal(quote.usdPerBase), parseDecimal(quote.perBase), decimals)
+}
+
+/** As precise as any source, and enough for the least valuable currency. */
+const rateDecimals = 12
+
+/** What one unit of a currency is worth in dollars. */
+export function rateText(quote: Quote): string {
+  return unitsToText(priceInUnits(one, quote, rateDecimals), rateDecimals)
 }
 
 /** Too far in the future is as bad as too old: the machine that wrote it has a wrong clock, so its age is unknown. */

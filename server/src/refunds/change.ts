@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Actor, Finality, RefundWay } from '@farthing/sdk'
+import { decimalsOf } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
@@ -8,10 +9,10 @@ import { unitsToText } from '../money.ts'
 import { authorizationOf, liveCreditOf } from '../payments/rows.ts'
 import { Problem } from '../problems.ts'
 import {
-  decimalsOf,
   evaluateRefund,
   eventOf,
   isCounted,
+  isFinal,
   type Refund,
   type RefundEvent,
   type RefundFacts,
@@ -115,11 +116,13 @@ export type NewFacts = {
   readonly isCancelAsked?: true
   /** The transaction that the store names; null if it does not prove the refund. */
   readonly named?: string | null
-  /** The place in the named transaction of the transfer that proves the refund. */
-  readonly position?: number
+  /** The transfer in the named transaction that proves the refund. */
+  readonly transfer?: Proof
   readonly declared?: string
   readonly failure?: string
 }
+
+type Proof = { readonly place: number; readonly from: string; readonly at: Date }
 
 type ChangedBy = {
   /** Who asked for the change; null if the chain or a buyer caused it. */
@@ -156,6 +159,7 @@ export async function changeRefund(
   const refund = await writeChange(tx, before, added, outcome, by)
   const event = by.event ?? moved
   if (event) await announce(ctx, tx, refund, event, by)
+  if (isFinal(refund) && !isFinal(before)) await announce(ctx, tx, refund, 'refund.finalized', by)
   return refund
 }
 
@@ -183,7 +187,7 @@ function addFacts(refund: Refund, added: NewFacts, now: Date): Refund {
     signedAt: signedAt === 'now' ? now : (signedAt ?? (handOut === undefined ? refund.signedAt : null)),
     cancelAskedAt: added.isCancelAsked ? now : refund.cancelAskedAt,
     transaction: named === undefined ? refund.transaction : named,
-    position: added.position ?? refund.position,
+    position: added.transfer?.place ?? refund.position,
     declared: added.declared ?? refund.declared,
     failure: added.failure ?? refund.failure,
   }
@@ -249,7 +253,7 @@ async function writeChange(
   outcome: Outcome,
   { actor, mayComplete }: ChangedBy,
 ): Promise<Refund> {
-  const { handOut, signedAt, named, position, declared } = added
+  const { handOut, signedAt, named, transfer, declared } = added
   const hasEnded = !isCounted(outcome.status)
   const values: unknown[] = [id, version]
   const to = (value: unknown) => `$${values.push(value)}`
@@ -267,8 +271,11 @@ async function writeChange(
   if (named) sets.push('named_at = clock(), looked_at = null')
   if (declared !== undefined) sets.push(`declared = ${to(declared)}`)
   if (named || declared !== undefined) sets.push(`said_by = ${to(JSON.stringify(actor))}`)
-  if (position !== undefined) sets.push(`position = ${to(position)}`)
-  if (position !== undefined || mayComplete) sets.push(`finality = ${to(outcome.finality)}`)
+  if (transfer)
+    sets.push(
+      `position = ${to(transfer.place)}, sent_from = ${to(transfer.from)}, sent_at = ${to(transfer.at)}`,
+    )
+  if (transfer || mayComplete) sets.push(`finality = ${to(outcome.finality)}`)
   if (mayComplete)
     sets.push(
       `completed_at = ${outcome.status === 'COMPLETED' ? 'coalesce(r.completed_at, clock())' : 'null'}`,

@@ -1,5 +1,5 @@
 import type { Actor, RefundWay, Refund as Wire } from '@farthing/sdk'
-import { toShown, toStored } from '../chains/families.ts'
+import { decimalsOf, toShown, toStored } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import { systemActor } from '../events/append.ts'
@@ -23,15 +23,7 @@ import {
   refundedElsewhere,
 } from './change.ts'
 import { requireRecipient } from './recipient.ts'
-import {
-  decimalsOf,
-  identityOf,
-  noncesOf,
-  type Refund,
-  reasonBytesMax,
-  refundsPerPaymentMax,
-  toWire,
-} from './refund.ts'
+import { identityOf, noncesOf, type Refund, reasonBytesMax, refundsPerPaymentMax, toWire } from './refund.ts'
 import {
   findForgotten,
   findRefund,

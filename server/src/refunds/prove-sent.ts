@@ -44,8 +44,8 @@ async function prove(ctx: Context, sent: NonNullable<Rail['sent']>, named: Named
   const isProven = await ctx.db.transaction(async (tx) => {
     await lockFollower(tx, named.network)
     let why: Why = 'taken'
-    for (const place of found.places) {
-      const transfer = { block: found.block, place, logIndex: found.creditedAs ?? place }
+    for (const { place, from } of found.transfers) {
+      const transfer = { block: found.block, place, from, at: found.at, logIndex: found.creditedAs ?? place }
       const outcome = await proveBy(ctx, tx, named, transfer)
       // The store named another transaction meanwhile.
       if (outcome === 'changed') return false
@@ -59,7 +59,13 @@ async function prove(ctx: Context, sent: NonNullable<Rail['sent']>, named: Named
 }
 
 /** A transfer in the named transaction. */
-type Place = { readonly block: string; readonly place: number; readonly logIndex: number }
+type Place = {
+  readonly block: string
+  readonly place: number
+  readonly from: string
+  readonly at: Date
+  readonly logIndex: number
+}
 
 /**
  * Records that a transfer proves the refund, unless it is a payment to a store or proves another refund. The caller holds
@@ -75,7 +81,7 @@ export async function proveBy(
   if (!refund) return 'changed'
   const use = await findUse(tx, named, transfer)
   if (use) return use
-  await changeRefund(ctx, tx, refund, { position: transfer.place }, { actor: null, now: ctx.now() })
+  await changeRefund(ctx, tx, refund, { transfer }, { actor: null, now: ctx.now() })
   return 'proven'
 }
 

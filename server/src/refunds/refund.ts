@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Actor, EventType, Finality, RefundStatus, RefundWay, Refund as Wire } from '@farthing/sdk'
-import { toShown, toStored } from '../chains/families.ts'
+import { toShown } from '../chains/families.ts'
 import type { CheckoutId, RefundId, StoreId } from '../ids.ts'
-import { networks } from '../networks.ts'
 import { refundNonce } from '../payments/nonces.ts'
 import { type AddressRequest, addressRequestToWire } from './address-requests/address-request.ts'
 
@@ -70,6 +69,11 @@ const slotsPerPayment = 5
 
 export type RefundEvent = Extract<EventType, `refund.${string}`>
 
+/** Whether its transfer can no longer leave the chain. */
+export function isFinal({ status, finality }: Pick<Refund, 'status' | 'finality'>): boolean {
+  return status === 'COMPLETED' && finality === 'finalized'
+}
+
 /** Every allowed change of status, with the event it creates, or null for none. */
 export const arrows: {
   readonly [From in RefundStatus]: { readonly [To in RefundStatus]?: RefundEvent | null }
@@ -78,7 +82,7 @@ export const arrows: {
     SIGNED: null,
     SENT: null,
     COMPLETED: 'refund.completed',
-    DECLARED: null,
+    DECLARED: 'refund.declared',
     FAILED: 'refund.failed',
     CANCELED: 'refund.canceled',
   },
@@ -170,12 +174,6 @@ export function toWire(refund: Refund): Wire {
     completedAt: refund.completedAt?.toISOString() ?? null,
     ...(refund.addressRequest && { addressRequest: addressRequestToWire(network, refund.addressRequest) }),
   }
-}
-
-/** Six, as most tokens have, for a token that was removed from networks.ts. */
-export function decimalsOf(network: string, asset: string): number {
-  const assets = networks.find(({ caip2 }) => caip2 === network)?.assets ?? []
-  return assets.find(({ address }) => toStored(network, address) === asset)?.decimals ?? 6
 }
 
 /** The facts that identify a payment on the chain. Addresses and hashes are in stored form. */

@@ -40,7 +40,7 @@ async function openInstallation(name: string) {
   }
   await runFile('roles.sql')
   await runFile('owner.sql')
-  for (const role of ['owner', 'serve', 'work', 'console', 'operator'])
+  for (const role of ['owner', 'serve', 'work', 'console', 'operator', 'audit'])
     await superuser.query(`alter role farthing_${role} login`)
   return {
     superuser,
@@ -54,7 +54,7 @@ test('after the two files that a superuser runs, the owner migrates and every ro
   const owner = as('owner')
   assert.equal((await migrate(owner)).rights, 'granted')
   assert.equal((await migrate(owner)).rights, 'unchanged')
-  for (const role of ['serve', 'work', 'console', 'operator'] as const) await checkSchema(as(role))
+  for (const role of ['serve', 'work', 'console', 'operator', 'audit'] as const) await checkSchema(as(role))
   assert.deepEqual(await listLacking(as('operator')), [])
   assert.deepEqual(await listTableMakers(as('operator')), [])
 })
@@ -64,6 +64,7 @@ test('a role that may make temporary tables is found, and handing over again tak
   await migrate(as('owner'))
   await superuser.query('grant temporary on database temporary to public')
   assert.deepEqual(await listTableMakers(as('operator')), [
+    'farthing_audit',
     'farthing_console',
     'farthing_serve',
     'farthing_work',

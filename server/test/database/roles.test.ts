@@ -46,9 +46,9 @@ async function listColumns(db: Database): Promise<Column[]> {
 async function readDocumented(columns: readonly Column[]): Promise<Set<string>> {
   const text = await readFile(new URL('../../../docs/rights.md', import.meta.url), 'utf8')
   const stated = new Set<string>()
-  for (const [, table = '', ...cells] of text.matchAll(/^\| `(\w+)` \| (.*) \| (.*) \| (.*) \|$/gm)) {
+  for (const [, table = '', ...cells] of text.matchAll(/^\| `(\w+)` \| (.*) \| (.*) \| (.*) \| (.*) \|$/gm)) {
     const all = columns.filter((each) => each.table === table).map(({ column }) => column)
-    for (const [i, role] of (['serve', 'work', 'console'] as const).entries()) {
+    for (const [i, role] of (['serve', 'work', 'console', 'audit'] as const).entries()) {
       const rights = (cells[i] ?? '').matchAll(/(select|insert|update|delete)(?: \((all but )?([^)]*)\))?/g)
       for (const [, verb, isBut, list] of rights) {
         const named = list?.split(', ') ?? []
@@ -75,6 +75,7 @@ const as = {
   work: openAs('work', farthing.databaseUrl),
   console: openAs('console', farthing.databaseUrl),
   operator: openAs('operator', farthing.databaseUrl),
+  audit: openAs('audit', farthing.databaseUrl),
 }
 
 /** Which of these statements PostgreSQL lets the role run. They are run on the server, to spare a round trip for each. */
@@ -102,7 +103,7 @@ test('serve, work and the console may do to every column of every table exactly 
       .filter((verb) => !column.isGenerated || verb === 'select' || verb === 'delete')
       .map((verb) => ({ verb, column })),
   )
-  for (const role of ['serve', 'work', 'console'] as const) {
+  for (const role of ['serve', 'work', 'console', 'audit'] as const) {
     const answers = await tryAll(
       as[role],
       rights.map(({ verb, column }) => statementFor(verb, column)),
@@ -128,7 +129,7 @@ test('serve, work and the console may do to every column of every table exactly 
 })
 
 /** What must stay out of reach whatever the docs come to say: see the security model. */
-const forbidden: Readonly<Record<'serve' | 'work' | 'console', readonly string[]>> = {
+const forbidden: Readonly<Record<'serve' | 'work' | 'console' | 'audit', readonly string[]>> = {
   serve: [
     ...[
       'credits',
@@ -176,12 +177,31 @@ const forbidden: Readonly<Record<'serve' | 'work' | 'console', readonly string[]
     'select 1 from sessions',
     'select 1 from passkeys',
     'insert into sessions default values',
+    'insert into audit_findings default values',
+    'update audit_findings set resolved_at = now()',
+    'update audit_days set credits = 0',
+  ],
+  audit: [
+    'insert into credits default values',
+    'update credits set orphaned_at = null',
+    'update checkouts set status = status',
+    'delete from audit_findings',
+    'select payer from credits',
+    'select options from checkouts',
+    'select 1 from authorizations',
+    'select 1 from settlers',
+    'select 1 from members',
+    'select 1 from events',
+    "insert into schedules (name, run_at) values ('review', now() + interval '1 year')",
   ],
   console: [
     'insert into credits default values',
     'update credits set disposition = disposition',
     'select bytes from broadcasts',
     'select secret_hash from api_keys',
+    'insert into movements default values',
+    'select * from movements_due',
+    'insert into movement_closings default values',
     'select * from api_keys',
     'update api_keys set secret_hash = secret_hash',
     'update deliveries set attempt = attempt',
@@ -190,6 +210,10 @@ const forbidden: Readonly<Record<'serve' | 'work' | 'console', readonly string[]
   ],
 }
 const forbiddenToAll = [
+  'update movements set amount = amount',
+  'delete from movements',
+  'truncate movements',
+  'alter table movements disable row level security',
   'create table more (id text)',
   'alter table checkouts add column more text',
   'alter table checkouts disable row level security',
@@ -208,7 +232,7 @@ const forbiddenToAll = [
 ]
 
 test('what no taken process may do is refused to each', async () => {
-  for (const role of ['serve', 'work', 'console'] as const)
+  for (const role of ['serve', 'work', 'console', 'audit'] as const)
     for (const statement of [...forbidden[role], ...forbiddenToAll])
       assert.equal(await may(as[role], (tx) => tx.script(statement)), false, `${role}: ${statement}`)
   for (const statement of forbiddenToAll.filter((each) => each !== 'set role farthing_operator'))
@@ -218,7 +242,7 @@ test('what no taken process may do is refused to each', async () => {
 test('serve and the console write only the event types that are theirs; work writes all', async () => {
   const { id: storeId } = await openStore(farthing)
   const ofServe =
-    /^(checkout\.(created|processing|canceled)|refund\.(requested|address_updated|canceled)|link\.(created|updated|closed)|store\.updated|wallet\.(registered|updated|retired|refused)|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/
+    /^(checkout\.(created|processing|canceled)|refund\.(requested|address_updated|declared|canceled)|link\.(created|updated|closed)|store\.updated|wallet\.(registered|updated|retired|refused)|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/
   for (const type of eventTypes)
     for (const role of ['serve', 'work', 'console'] as const) {
       const isAllowed = await may(as[role], async (tx) => {
@@ -232,7 +256,7 @@ test('serve and the console write only the event types that are theirs; work wri
         role === 'work' ||
         (role === 'serve'
           ? ofServe.test(type)
-          : /^(member\..*|checkout\.(created|canceled)|refund\.(requested|address_updated|canceled)|link\.(created|updated|closed)|store\.(updated|approved|suspended|resumed)|wallet\.(confirmed|refused|undone|registered|updated|retired)|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/.test(
+          : /^(member\..*|checkout\.(created|canceled)|refund\.(requested|address_updated|declared|canceled)|link\.(created|updated|closed)|store\.(updated|approved|suspended|resumed)|wallet\.(confirmed|refused|undone|registered|updated|retired)|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/.test(
               type,
             ))
       assert.equal(isAllowed, expected, `${role} ${type}`)

@@ -59,6 +59,15 @@ test('the demo store has two months behind it, with everything that happens to a
   )
   assert.deepEqual(contradictions, [])
 
+  // What happened on a day was booked by its end; only the last day is still to be booked.
+  const [books = assert.fail()] = await ctx.db.query<{ days: number; late: number }>(
+    `select count(distinct booked_at::date)::int as days,
+       count(*) filter (where booked_at > happened_at + interval '2 days')::int as late
+     from movements where type in ('payment', 'refund')`,
+  )
+  assert(books.days > 40, `${books.days}`)
+  assert.equal(books.late, 0)
+
   while ((await assignWaitingSequences(ctx)) > 0);
   while (await countRollups(ctx));
   const takings = await readTakings(

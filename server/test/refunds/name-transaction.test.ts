@@ -29,7 +29,9 @@ test('once a transfer proves the refund no other transaction can be named, also 
   await name(id, hash())
   const named = await take(id, network)
   assert.equal(
-    await work.db.transaction((tx) => proveBy(work, tx, named, { block: hash(), place: 3, logIndex: 3 })),
+    await work.db.transaction((tx) =>
+      proveBy(work, tx, named, { block: hash(), place: 3, from: '0xw', at: new Date(), logIndex: 3 }),
+    ),
     'proven',
   )
   const readRow = () => farthing.ctx.db.query('select * from refunds where id = $1', [id])

@@ -33,7 +33,7 @@ export async function openAdmin(cluster: string): Promise<Database> {
   return admin
 }
 
-type Role = 'owner' | 'serve' | 'work' | 'console' | 'operator'
+type Role = 'owner' | 'serve' | 'work' | 'console' | 'operator' | 'audit'
 
 /** The same database as another role. */
 export function urlAs(role: Role, url: string): string {

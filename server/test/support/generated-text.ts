@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { listSettings } from '../../src/config/settings.ts'
 import { openMetrics } from '../../src/metrics.ts'
 import { networks } from '../../src/networks.ts'
+import { generateSamples } from '../movements/support/samples.ts'
 import { floors } from '../tidy.ts'
 import { cited, describePassed } from './passed.ts'
 
@@ -23,6 +24,7 @@ export function generateTexts(): { readonly file: string; readonly text: string 
       file: 'docs/api/answers.md',
       text: withTables('docs/api/answers.md', [['## Networks and assets', networksTable()]]),
     },
+    ...generateSamples(),
     {
       file: 'CONTRIBUTING.md',
       text: withTables('CONTRIBUTING.md', [['## Rooms and floors', floorsTable()]]),

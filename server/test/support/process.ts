@@ -18,7 +18,7 @@ export type Running = {
 
 /** Starts `serve`, `work` or `signer` as a separate process and waits until it is up. It is killed when the file is done. */
 export async function startProcess(
-  command: 'serve' | 'work' | 'signer',
+  command: 'serve' | 'work' | 'signer' | 'audit',
   environment: Readonly<Record<string, string>>,
 ): Promise<Running> {
   const child = spawn(process.execPath, [main, command], {
@@ -46,7 +46,7 @@ export async function startProcess(
   const started = new Promise<Running['started']>((resolve, reject) => {
     createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
       output += `${line}\n`
-      if (/"msg":"(listening|working|signing)"/.test(line)) resolve(JSON.parse(line))
+      if (/"msg":"(listening|working|signing|auditing)"/.test(line)) resolve(JSON.parse(line))
     })
     child.once('exit', (code) =>
       reject(new Error(`${command} exited with ${code} before it was up:\n${output}`)),

@@ -3,7 +3,7 @@ import type { Database } from '../../src/database/db.ts'
 
 export const rightsFile = new URL('../../../docs/rights.md', import.meta.url).pathname
 
-const roles = ['serve', 'work', 'console'] as const
+const roles = ['serve', 'work', 'console', 'audit'] as const
 const verbs = ['select', 'insert', 'update', 'delete'] as const
 
 /** docs/rights.md with its table as PostgreSQL itself knows it, in a migrated database. */
@@ -44,5 +44,5 @@ async function table(db: Database): Promise<string> {
     )
     return `| \`${name}\` | ${cells.join(' | ')} |`
   })
-  return ['| Table | `serve` | `work` | console |', '|---|---|---|---|', ...rows].join('\n')
+  return ['| Table | `serve` | `work` | console | `audit` |', '|---|---|---|---|---|', ...rows].join('\n')
 }

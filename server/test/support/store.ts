@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Checkout, CreateCheckout, Event, EventPage, ProblemDetails, Wallet } from '@farthing/sdk'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
-import { numberEvents } from '../../src/checkouts/buyer-receipts/issue.ts'
+import { numberEvents } from '../../src/checkouts/number-events.ts'
 import type { ProblemCode } from '../../src/problems.ts'
 import { makeStore, type TestApp, type TestStore } from './app.ts'
 

@@ -1,7 +1,7 @@
 import type { EventType } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
-import { type Alongside, assignWaitingSequences, type NumberingPass } from '../../events/assign-sequence.ts'
+import type { Alongside } from '../../events/assign-sequence.ts'
 import type { StoreId } from '../../ids.ts'
 import { dropMails } from '../../mails/write.ts'
 import { knownZone, localTime } from '../../zone.ts'
@@ -9,17 +9,14 @@ import { knownZone, localTime } from '../../zone.ts'
 /** The events after which a checkout may need a receipt, or one of its receipts may be void. */
 const types: readonly EventType[] = ['checkout.completed', 'payment.finalized', 'payment.reversed']
 
-/**
- * Numbers the waiting events, and the receipts that follow from them, in one transaction per run. That transaction holds
- * the counters of its stores' logs, so a store's receipts are numbered by one process at a time, and no crash can leave a
- * gap. Returns how many events were numbered.
- */
-export async function numberEvents(ctx: Context, pass?: NumberingPass): Promise<number> {
-  const alongside: Alongside = {
+export function openReceipts(ctx: Context): Alongside {
+  return {
     types,
-    run: (tx, checkoutIds) => issueReceipts(tx, checkoutIds, ctx.now()),
+    run: async (tx, events) => {
+      const checkoutIds = [...new Set(events.flatMap(({ checkoutId }) => checkoutId ?? []))]
+      if (checkoutIds.length > 0) await issueReceipts(tx, checkoutIds, ctx.now())
+    },
   }
-  return await assignWaitingSequences(ctx, pass, alongside)
 }
 
 /**
@@ -41,7 +38,8 @@ async function issueReceipts(tx: Transaction, checkoutIds: readonly string[], no
 }
 
 /**
- * Ends the receipts whose payment the chain has taken back for good. Returns the stores of these checkouts, with their
+ * Ends the receipts whose payment the chain has taken back for good, and those of checkouts that another payment
+ * completes now: the first may come back, but then it is one too many. Returns the stores of these checkouts, with their
  * time zones and the checkouts whose receipt ended.
  */
 async function voidReceipts(
@@ -52,10 +50,13 @@ async function voidReceipts(
     `with void as (
        update buyer_receipts r set void_at = clock()
        where r.checkout_id = any($1) and r.void_at is null
-         and exists (select 1 from credits k where k.checkout_id = r.checkout_id and k.payment_id = r.payment_id
-           and k.reversed_at is not null)
-         and not exists (select 1 from credits k where k.checkout_id = r.checkout_id and k.payment_id = r.payment_id
-           and k.orphaned_at is null)
+         and (exists (select 1 from credits k where k.checkout_id = r.checkout_id and k.payment_id = r.payment_id
+             and k.reversed_at is not null)
+           and not exists (select 1 from credits k where k.checkout_id = r.checkout_id and k.payment_id = r.payment_id
+             and k.orphaned_at is null)
+           or exists (select 1 from checkouts c join credits k on k.checkout_id = c.id and k.disposition = 'exact'
+             and k.orphaned_at is null and k.payment_id <> r.payment_id
+             where c.id = r.checkout_id and c.status = 'COMPLETED'))
        returning r.store_id, r.checkout_id
      )
      select s.id as "storeId", s.time_zone as zone,

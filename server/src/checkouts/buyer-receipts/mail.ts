@@ -1,9 +1,10 @@
 import type { Context } from '../../context.ts'
-import type { Database, Transaction } from '../../database/db.ts'
+import type { Transaction } from '../../database/db.ts'
 import type { StoreId } from '../../ids.ts'
 import type { Mail } from '../../mails/mail.ts'
 import { takeRecipient } from '../../mails/recipients.ts'
 import { sendsMail, writeMail } from '../../mails/write.ts'
+import { mayMailStrangers } from '../../members/rows.ts'
 import type { CheckoutView } from '../view.ts'
 import type { BuyerReceipt } from './receipt.ts'
 
@@ -13,14 +14,30 @@ import type { BuyerReceipt } from './receipt.ts'
  */
 const mailsPerReceipt = 5
 
-/** Whether the page offers to mail the receipt. Payments to test stores cost nothing, so those could be used to spam. */
-export function offersMail(ctx: Context, { store }: Pick<CheckoutView, 'store'>): boolean {
-  return sendsMail(ctx) && store.mode === 'live'
+/**
+ * Whether the receipt can be mailed. Payments to test stores cost nothing, so those could be used to spam. A store that
+ * accepts a cent for an order of its own could have an invoice mailed to anybody from the operator's domain.
+ */
+export function offersMail(
+  ctx: Context,
+  view: Pick<CheckoutView, 'store' | 'checkout' | 'payment'>,
+): boolean {
+  return sendsMail(ctx) && view.store.mode === 'live' && isInFull(view)
+}
+
+/** What was accepted in another token than the checkout asked for cannot be compared. */
+function isInFull({ checkout, payment }: Pick<CheckoutView, 'checkout' | 'payment'>): boolean {
+  if (!payment) return false
+  const { network, asset, amount } = payment
+  const asked = checkout.options.find(
+    (each) => each.network === network && each.asset.toLowerCase() === asset.toLowerCase(),
+  )
+  return asked !== undefined && BigInt(amount) >= BigInt(asked.amount)
 }
 
 /**
- * Leaves a receipt for `work` to mail. `taken`: the mail is on its way, or the e-mail address already had a receipt
- * within the last hour. The caller is not told which, because that would tell strangers what others get.
+ * Leaves a receipt for `work` to mail. `taken`: the mail is on its way, or the e-mail address already had receipts within
+ * the last hour. The caller is not told which, because that would tell strangers what others get.
  * `unavailable`: this receipt cannot be mailed now.
  */
 export async function mailReceipt(
@@ -32,8 +49,8 @@ export async function mailReceipt(
 ): Promise<'taken' | 'unavailable'> {
   return await ctx.db
     .transaction(async (tx) => {
-      if (!(await mayMail(tx, storeId)) || !(await countMailed(tx, storeId, receipt))) return 'unavailable'
-      if (!(await takeRecipient(ctx, tx, mail.to))) return 'taken'
+      if (!(await countMailed(tx, storeId, receipt))) return 'unavailable'
+      if (!(await takeRecipient(ctx, tx, { address: mail.to, storeId }))) return 'taken'
       const cause = { kind: 'receipt', storeId, about: receipt.checkoutId } as const
       // Thrown, so that what is not mailed counts neither as a mail of the receipt nor for its recipient.
       if (!(await writeMail(ctx, tx, cause, mail, now))) throw new NoMail()
@@ -48,27 +65,15 @@ export async function mailReceipt(
 class NoMail extends Error {}
 
 /**
- * The rule for links that members have mailed, too: the store is live and not suspended, and it has proven a wallet, or
- * an operator opened it.
- */
-async function mayMail(db: Database | Transaction, storeId: StoreId): Promise<boolean> {
-  const rows = await db.query(
-    `select 1 as one from stores where id = $1 and mode = 'live' and suspended_at is null
-       and (proven_at is not null or (not signed_up and admission = 'approved'))`,
-    [storeId],
-  )
-  return rows.length > 0
-}
-
-/**
- * Counts a mail of this receipt, unless it is void, its payment is in doubt, or there were enough. Locks the receipt:
- * if it becomes void after this, the mail is taken back.
+ * Counts a mail of this receipt, unless its store may not mail strangers, it is void, its payment is in doubt, or there
+ * were enough. Locks the receipt: if it becomes void after this, the mail is taken back.
  */
 async function countMailed(tx: Transaction, storeId: StoreId, { number: id, checkoutId }: BuyerReceipt) {
   const rows = await tx.query(
     `update buyer_receipts set mailed = mailed + 1
      where store_id = $1 and series = $2 and year = $3 and number = $4 and void_at is null and mailed < $5
        and exists (select 1 from checkouts c where c.id = $6 and c.status = 'COMPLETED')
+       and exists (select 1 from stores s where s.id = $1 and ${mayMailStrangers})
      returning mailed`,
     [storeId, id.series, id.year, id.number, mailsPerReceipt, checkoutId],
   )

@@ -1,6 +1,7 @@
 /**
  * A buyer's receipt: a row that says who was paid how much, with a number. It is made when a payment completes its
- * checkout, and it is void once the chain has taken that payment back for good. It is never deleted.
+ * checkout, and it is void once the chain has taken that payment back for good, or another payment completes the checkout
+ * in its place. It is never deleted.
  *
  * The signed receipts of x402 (`payments/receipts.ts`) are another thing: statements for programs, without a number.
  */

@@ -2,7 +2,7 @@ import type { Actor } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
 import type { Database } from '../../database/db.ts'
 import { isId, newId, type SessionId, type StoreId } from '../../ids.ts'
-import { isUndecided, readPayment } from '../../payments/credits/store-payments.ts'
+import { isUndecided, readPayment, readUndecided } from '../../payments/credits/store-payments.ts'
 import { Problem, type ProblemCode } from '../../problems.ts'
 import { readCheckout } from '../rows.ts'
 import { checkNote } from './decide.ts'
@@ -18,12 +18,18 @@ export const undoSeconds = 10
 const heldMax = 500
 /** How many payments one form puts aside. */
 export const togetherMax = 200
-/** A decided payment keeps its place in the inbox for so long. */
+/**
+ * A decided payment keeps its place in the inbox for so long. A decision that was refused is told for as long as `work`
+ * keeps it: a day.
+ */
 const shownMinutes = 60
 
 type Decider = { readonly actor: Actor; readonly sessionId: SessionId }
 
-/** Accepts a payment for a checkout, or puts it aside, unless that is undone in time. The same decision twice is one. */
+/**
+ * Accepts a payment for a checkout, or puts it aside, unless that is undone in time. The same decision twice is one. Says
+ * whose it is: `theirs` stands or falls with another member, session or key, which the member must know.
+ */
 export async function holdDecision(
   ctx: Context,
   storeId: StoreId,
@@ -35,7 +41,7 @@ export async function holdDecision(
     readonly note: string | null
   },
   now: Date,
-): Promise<void> {
+): Promise<'held' | 'theirs'> {
   const { kind, paymentId, note } = asked
   checkNote(note)
   const payment = isId('pay', paymentId) ? await readPayment(ctx.db, storeId, paymentId) : null
@@ -45,10 +51,11 @@ export async function holdDecision(
   const checkoutId = kind === 'dismiss' ? null : (asked.checkoutId ?? payment.checkoutId ?? '')
   if (checkoutId !== null) await refusePaid(ctx.db, storeId, checkoutId)
   const held = await insertHeld(ctx, storeId, by, { kind, paymentIds: [paymentId], checkoutId, note }, now)
-  if (held.length > 0) return
+  if (held.length > 0) return 'held'
   const waiting = await readWaiting(ctx.db, storeId, paymentId)
   if (waiting?.kind !== kind || waiting.checkoutId !== checkoutId)
     throw new Problem('payment_not_open', 'Another decision about the payment is waiting.')
+  return waiting.sessionId === by.sessionId ? 'held' : 'theirs'
 }
 
 /** Puts several payments aside together. Those that another decision waits for are left out. */
@@ -110,35 +117,47 @@ async function insertHeld(
   return rows.map(({ paymentId }) => paymentId)
 }
 
-async function readWaiting(
-  db: Database,
-  storeId: StoreId,
-  paymentId: string,
-): Promise<{ readonly kind: string; readonly checkoutId: string | null } | null> {
-  const [row] = await db.query<{ kind: string; checkoutId: string | null }>(
-    `select kind, checkout_id as "checkoutId" from decisions
+type Waiting = {
+  readonly kind: string
+  readonly checkoutId: string | null
+  /** Null if a key has decided. */
+  readonly sessionId: SessionId | null
+}
+
+async function readWaiting(db: Database, storeId: StoreId, paymentId: string): Promise<Waiting | null> {
+  const [row] = await db.query<Waiting>(
+    `select kind, checkout_id as "checkoutId", session_id as "sessionId" from decisions
      where store_id = $1 and payment_id = $2 and decided_at is null and kind <> 'note' limit 1`,
     [storeId, paymentId],
   )
   return row ?? null
 }
 
-/** Undoes the decisions that were made together. `left`: how many of them `work` has applied already. */
+/**
+ * Undoes the decisions that were made together. `tooLate`: `work` has applied them, or an API key has decided the same.
+ * `nothing`: they are gone, and what was decided since then stays; `undone` says that nothing is decided.
+ */
 export async function undoDecisions(
   { db }: Context,
   storeId: StoreId,
-  together: string,
-): Promise<{ readonly undone: number; readonly left: number }> {
+  { together, paymentId }: { readonly together: string; readonly paymentId: string },
+): Promise<'undone' | 'undonePartly' | 'tooLate' | 'nothing'> {
   const undone = await db.query(
     `delete from decisions where store_id = $1 and together = $2 and decided_at is null and due_at is not null
      returning id`,
     [storeId, together],
   )
-  const left = await db.query(
-    'select id from decisions where store_id = $1 and together = $2 and due_at is not null',
-    [storeId, together],
-  )
-  return { undone: undone.length, left: left.length }
+  const left = await db.query('select id from decisions where store_id = $1 and together = $2', [
+    storeId,
+    together,
+  ])
+  if (left.length > 0) return undone.length > 0 ? 'undonePartly' : 'tooLate'
+  if (undone.length > 0) return 'undone'
+  const [open, waiting] = await Promise.all([
+    readUndecided(db, storeId, paymentId),
+    readWaiting(db, storeId, paymentId),
+  ])
+  return open && !waiting ? 'undone' : 'nothing'
 }
 
 /** A member's last decision about a payment. */
@@ -150,20 +169,32 @@ export type Held = {
   readonly together: string
   /** Whether other payments were decided about together with it. */
   readonly isOfSeveral: boolean
+  /** The member who decided, or the key that decided the same meanwhile. */
+  readonly actor: Actor
   /** `refused`: why `work` did not apply it. */
   readonly state: 'waiting' | 'applied' | 'refused'
+  /** Whether it can be undone. */
+  readonly isHeldBack: boolean
   readonly refused: ProblemCode | null
+  readonly isOld: boolean
+  /** What was paid. Null if the payment was deleted. */
+  readonly paid: { readonly network: string; readonly asset: string; readonly amount: string } | null
 }
 
 /** What members decided lately, and what is still held back, by payment. */
 export async function listHeld(db: Database, storeId: StoreId): Promise<Map<string, Held>> {
   const rows = await db.query<Held>(
-    `select distinct on (d.payment_id) d.payment_id as "paymentId", d.kind, c.order_id as "orderId", d.together,
+    `select distinct on (d.payment_id) d.payment_id as "paymentId", d.kind, d.together, d.actor,
+       coalesce(c.order_id, d.checkout_id) as "orderId",
        count(*) over (partition by d.together) > 1 as "isOfSeveral",
        case when d.decided_at is null then 'waiting' when d.outcome->'problem' is null then 'applied'
-         else 'refused' end as state, d.outcome->'problem'->>'code' as refused
-     from (select * from decisions where store_id = $1 and due_at is not null
-         and (decided_at is null or created_at > clock() - make_interval(mins => $2))
+         else 'refused' end as state, d.outcome->'problem'->>'code' as refused,
+       d.decided_at is null and d.due_at is not null as "isHeldBack", not d.is_new as "isOld",
+       (select json_build_object('network', k.network, 'asset', k.asset, 'amount', k.amount::text)
+         from credits k where k.payment_id = d.payment_id limit 1) as paid
+     from (select d.*, d.created_at > clock() - make_interval(mins => $2) as is_new from decisions d
+         where store_id = $1 and together is not null and (decided_at is null or outcome->'problem' is not null
+           or created_at > clock() - make_interval(mins => $2))
        order by created_at desc limit $3) d
      left join checkouts c on c.id = d.checkout_id and c.store_id = $1
      order by d.payment_id, d.created_at desc, d.id desc`,

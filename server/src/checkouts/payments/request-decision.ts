@@ -112,7 +112,7 @@ export async function insertDecision(
          and coalesce(checkout_id, '') = coalesce($5, '') and decided_at is null)
      on conflict (payment_id, store_id, kind, coalesce(checkout_id, '')) where decided_at is null
        do update set note = case when d.kind = 'note' then excluded.note else coalesce(excluded.note, d.note) end,
-         actor = excluded.actor, due_at = null, together = null, session_id = null
+         actor = excluded.actor, due_at = null, session_id = null
      returning id`,
     [
       decision.id,

@@ -1,8 +1,7 @@
 import type { Context } from '../../context.ts'
 import type { StoreId } from '../../ids.ts'
 import { parseDecimal } from '../../money.ts'
-import { Problem } from '../../problems.ts'
-import { type Quote, quoteCurrency } from '../../rates/quote.ts'
+import { findQuote, type Quote } from '../../rates/quote.ts'
 import { addDays, dayRange, daysBetween, knownZone, localTime, monthBefore, weekdayOf } from '../../zone.ts'
 import { readDeltas } from './count.ts'
 import {
@@ -230,16 +229,6 @@ async function readFigures(ctx: Context, storeId: StoreId, zone: string, wanted:
         .reduce((sum, { figures }) => addFigures(sum, figures), noFigures),
       waiting: waiting <= addedMax ? 0n : waiting,
     }
-  }
-}
-
-/** Today's rate; null for dollars, and if there is no reliable rate. */
-async function findQuote(ctx: Context, currency: string, now: Date): Promise<Quote | null> {
-  try {
-    return await quoteCurrency(ctx, currency, now)
-  } catch (error) {
-    if (error instanceof Problem) return null
-    throw error
   }
 }
 

@@ -11,7 +11,7 @@ import type { Answers } from './answers.ts'
 type SetupFile = { readonly name: string; readonly text: string; readonly isSecret: boolean }
 
 const root = fileURLToPath(new URL('../../../../', import.meta.url))
-const roles = ['owner', 'serve', 'work', 'console', 'operator'] as const
+const roles = ['owner', 'serve', 'work', 'console', 'operator', 'audit'] as const
 const readRoot = (name: string) => readFileSync(`${root}${name}`, 'utf8')
 
 export function drawFiles(answers: Answers): SetupFile[] {
@@ -126,7 +126,7 @@ cat store.txt
 
 cp systemd/* /etc/systemd/system/
 systemctl daemon-reload
-systemctl enable --now farthing-serve@8402 farthing-serve@8404 farthing-work farthing-doctor.timer
+systemctl enable --now farthing-serve@8402 farthing-serve@8404 farthing-work farthing-audit farthing-doctor.timer
 
 # TLS: without a certificate nginx would not start again.
 for host in ${hosts.join(' ')}; do

@@ -5,6 +5,7 @@ import { openIdentities } from '../../members/identities.ts'
 import { type Reason, Refusal } from '../../members/refusal.ts'
 import { Problem } from '../../problems.ts'
 import { parseBody } from '../body.ts'
+import { openExports } from '../exports.ts'
 import { addressBucket, openLimiter } from '../limits.ts'
 import type { Health } from '../operations.ts'
 import { mountAssets, openAssets } from '../page/assets.ts'
@@ -27,6 +28,7 @@ import { type Deployment, mountOperator } from './operator/routes.ts'
 import { mountPayment } from './payment/routes.ts'
 import { mountPayments } from './payments/routes.ts'
 import { mountRefunds } from './refunds/routes.ts'
+import { mountReports } from './reports/routes.ts'
 import { signInPath } from './returning.ts'
 import { storeRoutes } from './screen.ts'
 import { mountSignIn } from './sign-in/routes.ts'
@@ -111,9 +113,11 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
     mountBranding(scope, ctx)
     mountNew(store)
     mountStoreLinks(store)
-    mountPayment(store)
-    mountPayments(store, ctx)
+    mountPayment(store, ctx)
+    const exports = openExports()
+    mountPayments(store, ctx, exports)
     mountRefunds(store, ctx)
+    mountReports(store, exports)
     mountStart(store, ctx)
     mountOperator(scope, ctx, deployment)
     mountTeam(store, ctx)

@@ -29,6 +29,8 @@ export type Content = {
   readonly screen?: ScreenId
   /** It is loaded again when something happens in its store. */
   readonly isLive?: boolean
+  /** It is also loaded again after so many seconds: something is about to happen that nothing reports. */
+  readonly againSeconds?: number | null
   /** It shows pages of ours in frames. */
   readonly hasFrames?: boolean
 }
@@ -65,7 +67,9 @@ export async function sendPage(
   const live =
     page.isLive === true &&
     store &&
-    html` data-live="/stores/${store.storeId}/live" data-sequence="${String(store.sequence)}"`
+    html` data-live="/stores/${store.storeId}/live" data-sequence="${String(store.sequence)}"${
+      page.againSeconds != null && html` data-again="${page.againSeconds}"`
+    }`
   const who = member ? html` data-member="${member.id}"` : null
   const document = html`<!doctype html>
 <html lang="${language.tag}" dir="${language.direction}"${theme !== 'auto' && html` data-theme="${theme}"`}>

@@ -21,7 +21,7 @@ export type Chapter = { readonly title: string; readonly pages: readonly DocsPag
 /** Pages by reader, the required reading first. Files are listed by their path, generated pages by their URL's path. */
 const order: readonly (readonly [reader: string, files: readonly string[]])[] = [
   ['Everyone', ['README.md', 'docs/payment.md']],
-  ['Owner', ['docs/owner.md', 'docs/page.md']],
+  ['Owner', ['docs/owner.md', 'docs/page.md', 'docs/books.md']],
   [
     'Developer',
     [
@@ -52,6 +52,7 @@ const order: readonly (readonly [reader: string, files: readonly string[]])[] = 
       'docs/roles.md',
       'docs/rights.md',
       'docs/retention.md',
+      'docs/audit.md',
       'docs/batcher.md',
       'docs/security-model.md',
     ],

@@ -1,5 +1,6 @@
 import type { Chain } from '../../chains/evm/chain.ts'
 import { readBlocksAgain } from '../../chains/evm/take.ts'
+import { readOldBlocks } from '../../chains/evm/take-old.ts'
 import { isNonceUsed, readInclusion } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { lockFollower, readDeepBlock, readTip } from '../../chains/rows.ts'
@@ -8,6 +9,7 @@ import type { Context } from '../../context.ts'
 import type { EvmNetwork } from '../../networks.ts'
 import { listOrphanedTransfers, type OrphanedTransfer, reverseOrphanedTransfers } from '../credits/rows.ts'
 import type { UpdateStatus } from '../rail.ts'
+import { endLookUp, listLookUps } from '../transfers/look-ups.ts'
 import { decidePasted, listPasted, type Pasted, pasteLimits, writePasted } from '../transfers/paste.ts'
 import { openListener } from './credit-blocks.ts'
 
@@ -50,6 +52,27 @@ async function resolvePasted(ctx: Context, network: string, pasted: Pasted): Pro
     if (outcome !== null) await writePasted(tx, network, pasted, outcome)
     return outcome !== null
   })
+}
+
+/**
+ * Looks at transactions that the audit misses in the books, in the same way and with the same checks. Most are of days
+ * past, in blocks that are not stored any more.
+ */
+export async function lookUpAsked(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Promise<number> {
+  const network = chain.network.caip2
+  const asked = await listLookUps(ctx.db, network, lookedUpPerRun)
+  await lookAtEach(ctx, chain.network, asked, async ({ hash, isOld }) => {
+    const { named, number } = await readInclusion(chain, hash)
+    const listener = openListener(ctx, chain, updateStatus)
+    if (named.length > 0) {
+      await readBlocksAgain(ctx, chain, named, listener)
+      await readOldBlocks(ctx, chain, named, listener)
+    }
+    const tip = await readTip(ctx.db, network)
+    const isRead = tip !== null && number !== null && number <= tip.number
+    await endLookUp(ctx.db, network, hash, isRead || isOld)
+  })
+  return asked.length
 }
 
 /** A wallet that still has the transaction sends it again within this time. */

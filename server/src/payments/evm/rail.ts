@@ -33,7 +33,7 @@ import { buryDead } from './bury-dead.ts'
 import { openListener } from './credit-blocks.ts'
 import { deployBatcher } from './deploy.ts'
 import { stepLane } from './lane.ts'
-import { lookUpPasted, reverseGone } from './look-up.ts'
+import { lookUpAsked, lookUpPasted, reverseGone } from './look-up.ts'
 import { findSent, openRefunds } from './refund.ts'
 import { reserveCost } from './tend.ts'
 import { type EvmVerifier, findMismatch, type HasCode, verifyPayment } from './verify.ts'
@@ -150,6 +150,11 @@ function settle(ctx: Context, chain: Chain, { signers, holder, updateStatus }: S
       restMs: lookMs,
       wakeOn: 'claims',
       run: async () => (await lookUpPasted(ctx, chain, updateStatus)) > 0,
+    },
+    {
+      name: `look-up-asked ${caip2}`,
+      restMs: 5_000,
+      run: async () => (await lookUpAsked(ctx, chain, updateStatus)) > 0,
     },
     ...signers
       .filter((signer) => signer.family === 'EVM')

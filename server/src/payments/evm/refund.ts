@@ -368,7 +368,8 @@ function judgeTransfers(logs: readonly ChainLog[], block: Block, sent: SentTrans
   return {
     outcome: 'found',
     block: block.hash,
-    places: own.map(({ logIndex }) => logIndex),
+    transfers: own.map(({ logIndex, payer }) => ({ place: logIndex, from: payer })),
+    at: block.time,
     creditedAs: null,
   }
 }

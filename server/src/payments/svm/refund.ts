@@ -419,7 +419,8 @@ async function judgeTransfers(landed: Landed, sent: SentTransfer): Promise<SentL
   return {
     outcome: 'found',
     block: `${landed.slot}/${sent.transaction}`,
-    places: own.map(({ place }) => place),
+    transfers: own.map(({ place, by }) => ({ place, from: by })),
+    at: landed.time,
     // On Solana one transaction is one credit, wherever in it the transfer is.
     creditedAs: 0,
   }

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Payment } from '@farthing/sdk'
 import fc from 'fast-check'
-import { numberEvents } from '../../../src/checkouts/buyer-receipts/issue.ts'
+import { numberEvents } from '../../../src/checkouts/number-events.ts'
 import { raiseEpoch } from '../../../src/events/rows.ts'
 import { openTestApp } from '../../support/app.ts'
+import { creditByHand } from '../../support/by-hand.ts'
 import { openAs } from '../../support/database.ts'
 import { openStore } from '../../support/store.ts'
 import {
@@ -89,6 +90,50 @@ test('a receipt is void once its payment is taken back for good; the number is n
       [3, false, true],
     ],
   )
+})
+
+test('a checkout has one valid receipt, however its payments change places: of the payment that completes it', async () => {
+  const shop = await openStore(farthing)
+  const id = await payOne(farthing, shop)
+  const [{ first } = assert.fail()] = await ctx.db.query<{ first: string }>(
+    'select payment_id as first from credits where checkout_id = $1',
+    [id],
+  )
+  const second = await creditByHand(farthing, id)
+  await ctx.db.query('update credits set checkout_id = $2 where payment_id = $1', [second, id])
+  const valid = async () => {
+    await numberAll({ ctx: work })
+    const rows = await ctx.db.query<{ paymentId: string }>(
+      'select payment_id as "paymentId" from buyer_receipts where checkout_id = $1 and void_at is null',
+      [id],
+    )
+    return rows.map(({ paymentId }) => paymentId)
+  }
+  const change = async (paymentId: string, disposition: string, isOrphaned: boolean) => {
+    await ctx.db.query(
+      'update credits set disposition = $2, orphaned_at = case when $3 then clock() end where payment_id = $1',
+      [paymentId, disposition, isOrphaned],
+    )
+  }
+  await change(second, 'overpaid', false)
+  assert.deepEqual(await valid(), [first])
+  // A reorganisation takes the first out of the chain, and the second completes the checkout.
+  await change(first, 'overpaid', true)
+  await change(second, 'exact', false)
+  await tell(farthing, id, 'checkout.completed')
+  assert.deepEqual(await valid(), [second])
+  // The first comes back, one too many now. Whatever is told about either, its receipt stays void.
+  await change(first, 'overpaid', false)
+  for (const type of ['payment.finalized', 'payment.reversed', 'checkout.completed'])
+    await tell(farthing, id, type)
+  assert.deepEqual(await valid(), [second])
+  const page = (await farthing.request({ url: `/c/${id}/receipt` })).body
+  const [{ hash } = assert.fail()] = await ctx.db.query<{ hash: string }>(
+    'select transaction_hash as hash from credits where payment_id = $1',
+    [second],
+  )
+  assert(page.includes(hash) && page.includes('-000002'))
+  assertConsecutive(await receiptsOf(farthing, shop.id))
 })
 
 test('what happens before the events are numbered leaves what holds then, and the same events again change nothing', async () => {

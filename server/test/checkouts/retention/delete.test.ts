@@ -1,7 +1,7 @@
 /** What is deleted, what is not, and that what is deleted can never count again. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { numberEvents } from '../../../src/checkouts/buyer-receipts/issue.ts'
+import { numberEvents } from '../../../src/checkouts/number-events.ts'
 import { countRollups } from '../../../src/checkouts/rollups/count.ts'
 import { updateStatus } from '../../../src/checkouts/update-status.ts'
 import type { Transaction } from '../../../src/database/db.ts'

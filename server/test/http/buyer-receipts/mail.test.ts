@@ -95,15 +95,17 @@ test('in each language one mail arrives, with the facts, a link to the receipt a
   }
 })
 
-test('a stranger who asks hundreds of times, each time from another place and by many spellings, sends a victim one mail an hour', async () => {
-  const [one, two] = [await paid(), await paid(await openStore(farthing))]
+test('a stranger who asks hundreds of times, each time from another place and by many spellings, sends a victim one mail an hour from each store, and three in all', async () => {
+  const one = await paid()
+  const to = (i: number) => (i % 2 === 0 ? 'victim@bank.example' : `Victim+${i}@BANK.example`)
   const answers = new Set<string>()
-  for (let i = 0; i < 300; i++) {
-    const to = i % 2 === 0 ? 'victim@bank.example' : `Victim+${i}@BANK.example`
-    answers.add(await said(i % 3 === 0 ? one : two, to))
-  }
+  for (let i = 0; i < 100; i++) answers.add(await said(one, to(i)))
   assert.deepEqual(answers, new Set(['taken', 'unavailable']))
-  assert.equal((await sendAll()).length, 1)
+  assert.equal((await sendAll()).length, 1, 'one store leaves two to the others')
+  const others = await Promise.all(Array.from({ length: 4 }, async () => paid(await openStore(farthing))))
+  for (let i = 0; i < 200; i++) answers.add(await said(others[i % 4] ?? '', to(i)))
+  assert.deepEqual(answers, new Set(['taken', 'unavailable']))
+  assert.equal((await sendAll()).length, 2)
   // An hour later, and with a new receipt: one more.
   const later = await paid()
   await ctx.db.query("update mail_recipients set mailed_at = mailed_at - interval '59 minutes'")
@@ -141,7 +143,7 @@ test('one receipt is mailed five times at most, and one address asks twenty time
 test('a store’s share of the day holds, and is counted apart from its other mails', async () => {
   const busy = await openStore(farthing)
   await ctx.db.query(
-    `insert into mail_counts (store_id, kind, day, count) values ($1, 'receipt', (clock() at time zone 'utc')::date, 499)`,
+    `insert into mail_counts (store_id, kind, day, count) values ($1, 'receipt', (clock() at time zone 'utc')::date, 199)`,
     [busy.id],
   )
   assert.equal(await said(await paid(busy), newAddress()), 'taken')
@@ -150,6 +152,40 @@ test('a store’s share of the day holds, and is counted apart from its other ma
   assert.equal((await sendAll()).length, 2)
   const kinds = await ctx.db.query<{ kind: string }>('select distinct kind from mail_counts')
   assert.deepEqual(kinds, [{ kind: 'receipt' }])
+})
+
+test('all stores together mail 4,000 receipts a day, and an operator reads that in the log', async () => {
+  const id = await paid(await openStore(farthing))
+  await ctx.db.query("update deployment_mail_counts set count = count + 3999 - count where kind = 'receipt'")
+  assert.equal(await said(id, newAddress()), 'taken')
+  const before = logged.length
+  assert.equal(await said(id, newAddress()), 'unavailable')
+  assert.match(JSON.stringify(logged.slice(before)), /all stores together have used up the mails/)
+  await ctx.db.query("update deployment_mail_counts set day = day - 1 where kind = 'receipt'")
+  assert.equal(await said(id, newAddress()), 'taken')
+  assert.equal((await sendAll()).length, 2)
+})
+
+test('a payment that the store accepted below what was due has its receipt on the page, and no mail', async () => {
+  for (const [change, isMailed] of [
+    ['amount = 10000, accepted_at = clock()', false],
+    ['amount = amount - 1, accepted_at = clock()', false],
+    ["asset = '0x0000000000000000000000000000000000000001', accepted_at = clock()", false],
+    ['accepted_at = clock()', true],
+    ['amount = amount + 1, accepted_at = clock()', true],
+  ] as const) {
+    const store = await openStore(farthing)
+    const id = await payOne(farthing, store, 'Call +1 555 0100 to cancel')
+    await ctx.db.query(`update credits set ${change} where checkout_id = $1`, [id])
+    await numberAll(farthing)
+    for (const url of [`/c/${id}`, `/c/${id}/receipt`]) {
+      const { body } = await farthing.request({ url, headers: { accept: 'text/html' } })
+      const [offered] = /#mail"|id="mail"|$/.exec(body) ?? []
+      assert.equal(offered !== '', isMailed, `${url} ${change}`)
+    }
+    assert.equal(await said(id, newAddress()), isMailed ? 'taken' : 'unavailable', change)
+    assert.equal((await sendAll()).length, isMailed ? 1 : 0)
+  }
 })
 
 test('a mail that is not written counts neither for its receipt nor for its recipient', async () => {

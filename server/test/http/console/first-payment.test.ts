@@ -20,7 +20,7 @@ import { findFaults } from '../page/support/axe.ts'
 import { giveStandardWallets, giveWallets, openBrowser, openPage } from '../page/support/browser.ts'
 import { openConsole } from './support/console.ts'
 import { type Device, openDevice } from './support/device.ts'
-import { fillByKeyboard, pressByKeyboard } from './support/keyboard.ts'
+import { fillByKeyboard, pressByKeyboard, reach } from './support/keyboard.ts'
 
 const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
 const chromium = await openBrowser()
@@ -50,12 +50,16 @@ test('on a desk: the address comes from the wallet in the browser, which proves 
   await check('proof', page)
   await page.getByRole('button', { name: 'Sign with Fox Wallet' }).click()
   await isProven(page)
+  await page.goto(`${base}/branding`)
+  await page.getByLabel('Legal name').fill('Corner Books Ltd & Sons')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByRole('status').getByText('Saved').waitFor()
   await page.goto(`${base}/start`)
   await page.getByRole('link', { name: 'Make a payment' }).click()
   await page.getByLabel('What is it for?').fill('Two cups')
   await page.getByLabel('Amount', { exact: true }).fill('10')
   await page.getByRole('button', { name: 'Make the link' }).click()
-  await payAndSee(page, holder.address)
+  await payAndSee(page, holder.address, (paying) => readReceipt(paying, 'Corner Books Ltd & Sons'))
   await refundPart(page, base, holder.address)
   assert.deepEqual(complaints, [])
 })
@@ -104,7 +108,7 @@ test('on a phone: the store goes over to a Safe, on a screen that shows its addr
   assert.deepEqual(complaints, [])
 })
 
-test('with the keyboard alone, from signing up to the link that is paid', async () => {
+test('with the keyboard alone, from signing up to the link that is paid, a part of it refunded and the month', async () => {
   const holder = newPayer()
   const device = await openOwner({ holder })
   const { page, complaints } = device
@@ -131,6 +135,7 @@ test('with the keyboard alone, from signing up to the link that is paid', async 
   await fillByKeyboard(page, 'input[name=amount]', '10')
   await page.keyboard.press('Enter')
   await payAndSee(page, holder.address)
+  await refundPart(page, base, holder.address, byKeyboard)
   assert.deepEqual(complaints, [])
 })
 
@@ -272,7 +277,11 @@ async function openSafe(): Promise<SmartWallet> {
 }
 
 /** A buyer pays the link on the screen, which turns to paid by itself, and the money is in the owner's wallet. */
-async function payAndSee(page: Page, payTo: string): Promise<void> {
+async function payAndSee(
+  page: Page,
+  payTo: string,
+  look: (paying: Page) => Promise<void> = async () => {},
+): Promise<void> {
   await page.waitForURL(/\/links\/lnk_/)
   const link = (await page.locator('.copy code.link').textContent()) ?? ''
   const { chain, payPages } = service
@@ -283,27 +292,62 @@ async function payAndSee(page: Page, payTo: string): Promise<void> {
   await paying.getByRole('button', { name: 'Continue' }).click()
   await paying.getByRole('button', { name: 'Pay with Fox Wallet' }).click()
   await paying.getByRole('heading', { name: 'Payment received', exact: true }).waitFor()
+  await look(paying)
   await context.close()
   assert.deepEqual(complaints, [])
   await page.locator('.state', { hasText: 'Paid' }).waitFor()
   assert.equal(await chain.balance(payTo as `0x${string}`), 10_000_000n)
 }
 
+/** The buyer opens the receipt from the paid page: it names the seller as the owner does in Branding. */
+async function readReceipt(paying: Page, seller: string): Promise<void> {
+  await paying.getByRole('link', { name: 'Save', exact: true }).click()
+  const number = paying.getByText('Receipt number')
+  await until('the receipt has its number', async () => {
+    if ((await number.count()) === 0) await paying.reload()
+    return (await number.count()) > 0
+  })
+  await paying.locator('.seller').getByText(seller, { exact: true }).waitFor()
+}
+
+/** How the owner presses what has this text, and replaces what a field has. */
+type Hands = {
+  readonly press: (page: Page, selector: string, text: string) => Promise<void>
+  readonly fill: (page: Page, selector: string, text: string) => Promise<void>
+}
+
+const byPointer: Hands = {
+  press: (page, selector, text) => page.locator(selector, { hasText: text }).first().click(),
+  fill: (page, selector, text) => page.locator(selector).fill(text),
+}
+const byKeyboard: Hands = {
+  press: pressByKeyboard,
+  async fill(page, selector, text) {
+    await reach(page, selector)
+    await page.keyboard.press('ControlOrMeta+a')
+    await page.keyboard.type(text)
+  },
+}
+
 /** The owner finds the payment on Home, gives some of it back by one signature, and sees the month with both. */
-async function refundPart(page: Page, base: string, payTo: string): Promise<void> {
+async function refundPart(page: Page, base: string, payTo: string, hands = byPointer): Promise<void> {
   const { chain } = service
   await chain.mine(10)
   await page.goto(base)
-  await page.locator('.latest a').first().click()
+  await hands.press(page, '.latest a', '')
+  await page.waitForURL(/\/checkouts\//)
   const refund = page.getByRole('link', { name: 'Refund up to 10.00 USDC' })
   await until('the payment can be refunded', async () => {
     await page.reload()
     return (await refund.count()) > 0
   })
-  await refund.click()
-  await page.getByLabel('Amount in USDC').fill('4')
-  await page.getByRole('button', { name: 'Continue' }).click()
-  await page.getByRole('button', { name: 'Sign with Fox Wallet' }).click()
+  await hands.press(page, 'main a', 'Refund up to 10.00 USDC')
+  await page.waitForURL(/\/refund$/)
+  await hands.fill(page, 'input[name=amount]', '4')
+  await hands.press(page, 'main button', 'Continue')
+  await page.waitForURL(/\/refunds\/rf_/)
+  await page.getByRole('button', { name: 'Sign with Fox Wallet' }).waitFor()
+  await hands.press(page, 'button[data-wallet]', 'Fox Wallet')
   await page.getByText('The buyer has the money.').waitFor()
   assert.equal(await chain.balance(payTo as `0x${string}`), 6_000_000n)
   await page.goto(base)

@@ -8,9 +8,12 @@ import { writeHistory } from '../../../src/dev/history.ts'
 import { makeDemoOwner, makeSignInLink, offerSignIn } from '../../../src/dev/sign-in.ts'
 import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
 import { buildConsole } from '../../../src/http/console/app.ts'
+import { rangeOfDays, readSums } from '../../../src/movements/sums.ts'
 import { networks } from '../../../src/networks.ts'
 import { addDays, localTime } from '../../../src/zone.ts'
+import { bookAll, booksOf, payFinal, tellOf } from '../../movements/support/books.ts'
 import { wallet } from '../../support/app.ts'
+import { refundByHand } from '../../support/by-hand.ts'
 import { operator } from '../../support/operator.ts'
 import { registerWallet } from '../../support/store.ts'
 import { enrolWith, openConsole, openInvitedStore, TestBrowser } from './support/console.ts'
@@ -150,4 +153,37 @@ test('signing in by a link exists in dev alone, works once, and is refused where
     assert.throws(() => offerSignIn(console.app, elsewhere), /for the local chain on this machine only/)
     await assert.rejects(makeSignInLink(elsewhere, 'mem_x'), /for the local chain on this machine only/)
   }
+})
+
+test('what Home calls received, refunded and net is what the books add up to, to the unit', async () => {
+  const { store, token } = await openInvitedStore(console, { mode: 'test', evmWallet: wallet })
+  const { browser } = await enrolWith(console, token)
+  const read = async () => texts((await browser.get(`/stores/${store.id}`)).body)
+  const first = await payFinal(console.farthing, store, { priceAmount: '120.55' })
+  assert.doesNotMatch(await read(), /Received, final/, 'nothing is booked')
+  await payFinal(console.farthing, store, { priceAmount: '0.45' })
+  await refundByHand(console.farthing, first.checkoutId, 'COMPLETED', 20)
+  const [refund] = await ctx.db.query<{ id: string }>(
+    "update refunds set finality = 'finalized' where checkout_id = $1 returning id",
+    [first.checkoutId],
+  )
+  assert(refund)
+  await tellOf(console.farthing, store.id, 'refund.finalized', { refund })
+  await bookAll(ctx)
+  assert.match(
+    await read(),
+    /Received, final US\$121\.00 Refunded -US\$24\.11 Net US\$96\.89 These three count/,
+  )
+  const { day } = localTime(ctx.now(), 'UTC')
+  const range = rangeOfDays(day, day, 'UTC')
+  const lines = await booksOf(console.farthing, store.id)
+  assert(lines.every(({ bookedAt }) => bookedAt >= range.from && bookedAt < range.before))
+  const millionths = lines.map(({ value }) =>
+    BigInt((value ?? '').replace(/(\.\d*)$/, (part) => part.slice(1).padEnd(6, '0'))),
+  )
+  const sums = await readSums(ctx.db, store.store.id, range, 'USD')
+  assert.equal(
+    sums.net,
+    millionths.reduce((sum, each) => sum + each, 0n),
+  )
 })

@@ -19,7 +19,7 @@ const open = /^\/(enrol|sign-in|recover|confirm|passkeys\/options)(\/|$)/
  */
 const free = [
   ...['/sessions/end', '/sign-out', '/members/withdraw', '/wallets/refuse', '/codes/refuse'],
-  ...['/checkouts/:checkoutId/cancel', '/new', '/start/skip', '/branding'],
+  ...['/checkouts/:checkoutId/cancel', '/payments/:paymentId/note', '/new', '/start/skip', '/branding'],
   ...['/inbox/accept', '/inbox/dismiss', '/inbox/dismiss-all', '/inbox/undo'],
   '/links/:linkId/close',
   ...['/payments/:paymentId/refund', '/refunds/:refundId/cancel', '/refunds/:refundId/prepare'],

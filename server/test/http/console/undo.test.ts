@@ -1,7 +1,7 @@
 /** A member's decision is held back for ten seconds, in which it can be undone. Either it is undone or it is applied, once. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { applyDecisions } from '../../../src/checkouts/payments/apply-decisions.ts'
+import { applyDecisions, forgetDecisions } from '../../../src/checkouts/payments/apply-decisions.ts'
 import { creditByHand, setStatus } from '../../support/by-hand.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'
 import { openAs } from '../../support/database.ts'
@@ -33,6 +33,18 @@ async function receive({ store }: Shop, orderId = '1271') {
 
 const accept = (browser: TestBrowser, { path }: Shop, fields: Record<string, string>) =>
   browser.post(`${path}/accept`, fields)
+
+const textOf = (body: string) => body.replaceAll(/<[^>]+>/g, '').replaceAll(/\s+/g, ' ')
+
+const saidOf = ({ headers }: { headers: object }) =>
+  /[?&]said=(\w+)/.exec(String('location' in headers ? headers.location : ''))?.[1] ?? null
+
+/** An API key's decision, carried out. */
+async function decideByKey({ store }: Shop, path: string, body?: object): Promise<void> {
+  const answer = store.call('POST', `/api/v1/payments/${path}`, body)
+  for (let applied = 0; applied === 0; ) applied = await applyDecisions(work, ctx.now())
+  assert.equal((await answer).statusCode, 200)
+}
 
 async function togetherOf(paymentId: string): Promise<string> {
   const [row] = await db.query<{ together: string }>(
@@ -106,8 +118,8 @@ test('what is undone was never decided, in another browser too; what is applied 
   assert.equal(await isAccepted(paymentId), true)
   for (const told of ['', 'dec_x', '<b>'])
     assert.match(
-      String((await owner.browser.post(`${path}/undo`, { together: told })).headers.location),
-      /said=undone$/,
+      String((await owner.browser.post(`${path}/undo`, { together: told, paymentId })).headers.location),
+      /said=nothing$/,
     )
 })
 
@@ -237,10 +249,160 @@ test('what became impossible within the ten seconds is said at the payment, whic
   await setStatus(farthing, checkoutId, 'COMPLETED')
   assert.equal(await applyHeld(farthing), 1)
   const { body } = await owner.browser.get(`${path}?payment=${paymentId}`)
-  assert(body.includes('The last decision was not carried out. That checkout is paid already.'))
+  assert(textOf(body).includes('It was not accepted for 1271. That checkout is paid already.'))
   assert(body.includes(`id="${paymentId}" open`))
   const again = await accept(owner.browser, shop, { paymentId, checkoutId })
   assert.match(String(again.headers.location), /said=already_paid$/)
+})
+
+test('a member who decides what another one has just decided is told at once, and sees it when the first loses the session', async () => {
+  const shop = await openShop()
+  const { owner, path, store } = shop
+  const max = await enrolWith(console, await inviteBy(owner, store.id, { name: 'Max', role: 'manager' }))
+  const page = await openSignedIn(chromium, console, max, { javaScriptEnabled: true })
+  await page.clock.install()
+  for (const kind of ['accept', 'dismiss'] as const) {
+    const { paymentId, checkoutId } = await receive(shop, kind)
+    const asked = kind === 'accept' ? { paymentId, checkoutId } : { paymentId }
+    assert.equal(saidOf(await owner.browser.post(`${path}/${kind}`, asked)), null)
+    assert.equal(saidOf(await owner.browser.post(`${path}/${kind}`, asked)), null, 'a double click')
+    const second = await max.browser.post(`${path}/${kind}`, asked)
+    assert.equal(saidOf(second), 'theirs')
+    await page.goto(`${console.url}${second.headers.location}`)
+    await page.getByText('Only that decision counts').waitFor()
+    await page.locator(`#${paymentId}`).getByText('by Olga').waitFor()
+    await db.query("update decisions set session_id = 'gone' where payment_id = $1", [paymentId])
+    assert.equal(await applyHeld(farthing), 1)
+    await page.clock.fastForward(5_000)
+    await page.locator(`#${paymentId}`).getByText('Whoever decided was signed out').waitFor()
+    assert.equal(saidOf(await max.browser.post(`${path}/${kind}`, asked)), null)
+    assert.equal(await applyHeld(farthing), 1)
+  }
+  assert.equal(await countTold(shop, 'payment.accepted'), 1)
+  assert.equal(await countTold(shop, 'payment.dismissed'), 1)
+  await page.context().close()
+})
+
+test('an open inbox says by itself that a payment was not accepted because the network took it back, for a day', async () => {
+  const shop = await openShop()
+  const { owner, path } = shop
+  const page = await openSignedIn(chromium, console, owner, { javaScriptEnabled: true })
+  await page.clock.install()
+  const { paymentId, checkoutId } = await receive(shop)
+  await accept(owner.browser, shop, { paymentId, checkoutId })
+  await page.goto(`${console.url}${path}?payment=${paymentId}`)
+  await page.getByRole('button', { name: 'Undo' }).waitFor()
+  await db.query('update credits set orphaned_at = clock() where payment_id = $1', [paymentId])
+  await page.clock.fastForward(5_000)
+  await page.locator('.decided').waitFor({ state: 'detached' })
+  assert.equal(await applyHeld(farthing), 1)
+  await page.reload()
+  const said = page.getByText('was not accepted for 1271: the network took the payment back')
+  await said.waitFor()
+  const later = (hours: number) =>
+    db.query(
+      'update decisions set created_at = created_at - make_interval(hours => $2), decided_at = decided_at - make_interval(hours => $2) where payment_id = $1',
+      [paymentId, hours],
+    )
+  await later(22)
+  await page.reload()
+  await said.waitFor()
+  await db.query('update credits set orphaned_at = null where payment_id = $1', [paymentId])
+  await page.reload()
+  await page.locator(`#${paymentId}[open]`).getByText('It was not accepted for 1271.').waitFor()
+  await later(3)
+  await forgetDecisions(work)
+  assert(!textOf((await owner.browser.get(path)).body).includes('not accepted'))
+  await page.context().close()
+})
+
+test('whatever a decision is refused for, the payment says so, until the next decision', async () => {
+  const shop = await openShop()
+  const { owner, path } = shop
+  const refused = [
+    ['already_paid', 'That checkout is paid already.'],
+    ['payment_refunded', 'This payment is being refunded'],
+    ['wallet_unproven', 'Another store has registered the same wallet.'],
+    ['unforeseen', 'Something about the payment or the order had changed'],
+  ] as const
+  for (const [code, sentence] of refused) {
+    const { paymentId, checkoutId } = await receive(shop, code)
+    await accept(owner.browser, shop, { paymentId, checkoutId })
+    await db.query(
+      `update decisions set decided_at = clock(), outcome = $2, created_at = created_at - interval '3 hours'
+       where payment_id = $1`,
+      [paymentId, JSON.stringify({ problem: { code, detail: '', extras: {} } })],
+    )
+    const { body } = await owner.browser.get(path)
+    assert(textOf(body).includes(`It was not accepted for ${code}. ${sentence}`), code)
+    assert.equal(body.split('>Not accepted<').length, 2)
+    await owner.browser.post(`${path}/dismiss`, { paymentId })
+    assert(!(await owner.browser.get(path)).body.includes('>Not accepted<'), 'the next decision counts')
+    await applyHeld(farthing)
+  }
+})
+
+test('Undo says what holds after a key, another member or both have decided', async () => {
+  const shop = await openShop()
+  const { owner, path, store } = shop
+  const max = await enrolWith(console, await inviteBy(owner, store.id, { name: 'Max', role: 'manager' }))
+  const undo = async (fields: Record<string, string>) =>
+    saidOf(await owner.browser.post(`${path}/undo`, fields))
+
+  const one = await receive(shop, 'by key')
+  await accept(owner.browser, shop, one)
+  const asked = { together: await togetherOf(one.paymentId), paymentId: one.paymentId }
+  await decideByKey(shop, `${one.paymentId}/accept`, { checkoutId: one.checkoutId })
+  assert.equal(await undo(asked), 'tooLate')
+  const { body } = await owner.browser.get(path)
+  assert.match(textOf(body), /Accepted for by key by /, 'it keeps its place and names the key')
+  assert(!body.includes('>Undo<'))
+
+  const two = await receive(shop, 'undone, then by key')
+  await accept(owner.browser, shop, two)
+  const again = { together: await togetherOf(two.paymentId), paymentId: two.paymentId }
+  await max.browser.post(`${path}/undo`, again)
+  assert.equal(await undo(again), 'undone', 'it is undone, whoever did it')
+  await accept(max.browser, shop, two)
+  assert.equal(await undo(again), 'nothing', 'another decision waits')
+  await decideByKey(shop, `${two.paymentId}/accept`, { checkoutId: two.checkoutId })
+  assert.equal(await undo(again), 'nothing')
+
+  const three = [await receive(shop, '3'), await receive(shop, '4')]
+  await owner.browser.post(`${path}/dismiss-all`, { kind: 'unmatched', newest: three[1]?.paymentId ?? '' })
+  const together = await togetherOf(three[0]?.paymentId ?? '')
+  assert.equal(together, await togetherOf(three[1]?.paymentId ?? ''))
+  await decideByKey(shop, `${three[0]?.paymentId}/dismiss`)
+  assert.equal(await undo({ together }), 'undonePartly')
+  assert.equal(await undo({ together }), 'tooLate')
+  assert.equal(await countTold(shop, 'payment.dismissed'), 1)
+})
+
+test('while work stands still a decision waits and can be undone; then it is carried out', async () => {
+  const shop = await openShop()
+  const { owner, path } = shop
+  const page = await openSignedIn(chromium, console, owner, { javaScriptEnabled: true })
+  await page.clock.install()
+  const [first, second] = [await receive(shop, 'first'), await receive(shop, 'second')]
+  for (const each of [first, second]) await accept(owner.browser, shop, each)
+  await db.query(
+    "update decisions set due_at = due_at - interval '1 minute', created_at = created_at - interval '1 minute' where store_id = $1",
+    [shop.store.id],
+  )
+  await page.goto(`${console.url}${path}`)
+  for (let looks = 0; looks < 3; looks++) {
+    const again = page.waitForResponse((answer) => answer.url().endsWith('/inbox'))
+    await page.clock.fastForward(5_000)
+    await again
+  }
+  await page.locator(`#${second.paymentId} .undo button`).click()
+  await page.getByText('Undone. Nothing was decided.').waitFor()
+  assert.equal(await applyDecisions(work, ctx.now()), 1)
+  await page.clock.fastForward(5_000)
+  await page.locator(`#${first.paymentId} .undo`).waitFor({ state: 'detached' })
+  assert.equal(await page.locator(`#${first.paymentId}`).getByText('Accepted for first').count(), 1)
+  assert.equal(await isAccepted(second.paymentId), false)
+  await page.context().close()
 })
 
 test('a taken console takes nothing out of the queue but what it holds back', async () => {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { replaceRates } from '../../../src/rates/rows.ts'
 import { sources } from '../../../src/rates/sources.ts'
+import { bookAt, lineOf, onSolana } from '../../movements/support/lines.ts'
 import { openTestApp } from '../../support/app.ts'
 import { completeByHand, setStatus } from '../../support/by-hand.ts'
 import { startDeciding } from '../../support/decide.ts'
@@ -130,6 +131,15 @@ const calls: Readonly<Record<string, () => Promise<Call[]>>> = {
       { status: 200, query: '?type=key.created' },
       { status: 409, query: '?after=999-1' },
       { status: 422, query: '?after=x' },
+    ]
+  },
+  async listMovements() {
+    await bookAt(farthing, '2026-10-15T12:00:00Z', [lineOf(shop.id), lineOf(shop.id, onSolana)])
+    return [
+      { status: 200 },
+      { status: 200, query: '?month=2026-10&details=true&limit=1' },
+      { status: 422, query: '?month=October' },
+      { status: 422, query: '?cursor=x' },
     ]
   },
   ...keyCalls(shop),

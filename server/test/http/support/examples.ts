@@ -3,8 +3,10 @@ import { createHash } from 'node:crypto'
 import type { Example, Examples } from '../../../src/http/reference/openapi.ts'
 import { replaceRates } from '../../../src/rates/rows.ts'
 import { sources } from '../../../src/rates/sources.ts'
+import { bookAll } from '../../movements/support/books.ts'
 import { openTestApp } from '../../support/app.ts'
 import { completeByHand, creditByHand, payFinally } from '../../support/by-hand.ts'
+import { openAs } from '../../support/database.ts'
 import { startDeciding } from '../../support/decide.ts'
 import { type Answer, openStore, send, solanaWallets } from '../../support/store.ts'
 import { payLinkByHand } from '../links/support/buyer.ts'
@@ -183,6 +185,8 @@ export async function playExamples(): Promise<Examples> {
     [plain],
   )
   const asked = await succeed('createRefund', { path: { paymentId: plain }, body: {} })
+  await bookAll({ ...farthing.ctx, db: openAs('work', farthing.databaseUrl) })
+  await succeed('listMovements', { query: '?limit=2&details=true' })
   await succeed('createAddressRequest', { path: { refundId: asked.id } })
   await succeed('cancelRefund', { path: { refundId: asked.id } })
 

@@ -112,7 +112,9 @@ test('it proves no refund', async () => {
   const prove = async (transaction: string) => {
     await ctx.db.query('update refunds set transaction_hash = $1', [transaction])
     const found = { ...named, transaction } as unknown as Parameters<typeof proveBy>[2]
-    return await ctx.db.transaction((tx) => proveBy(ctx, tx, found, { block: '0xb', place: 3, logIndex: 3 }))
+    return await ctx.db.transaction((tx) =>
+      proveBy(ctx, tx, found, { block: '0xb', place: 3, from: '0xw', at: new Date(), logIndex: 3 }),
+    )
   }
   assert.equal(await prove('0x7a'), 'credited')
   assert.equal(await prove('0x7b'), 'proven')

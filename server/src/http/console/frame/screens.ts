@@ -45,6 +45,12 @@ const storeScreens: readonly (Screen & { readonly right: Right })[] = [
     icon: 'M5.5 2.75 2.25 6l3.25 3.25M2.25 6h8a3.5 3.5 0 0 1 0 7.25H5',
   },
   {
+    id: 'reports',
+    path: '/reports',
+    right: 'payments:read',
+    icon: 'M3.25 2.25h7l2.5 2.5v9H3.25zM5.5 11.25v-2M8 11.25v-5M10.5 11.25v-3.5',
+  },
+  {
     id: 'wallets',
     path: '/wallets',
     right: 'wallets:read',

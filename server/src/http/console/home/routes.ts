@@ -8,12 +8,14 @@ import { listTroubled } from '../../../events/webhooks/endpoints.ts'
 import type { StoreId } from '../../../ids.ts'
 import { readSpare } from '../../../members/recovery-codes.ts'
 import { Refusal } from '../../../members/refusal.ts'
+import { rangeOfDays, readSums } from '../../../movements/sums.ts'
 import { listUndecided, type StorePayment } from '../../../payments/credits/store-payments.ts'
 import { countForStore } from '../../../refunds/read.ts'
 import { sumReturned } from '../../../refunds/rows.ts'
 import { listChanges } from '../../../stores/change.ts'
 import { listCurrent, readStore } from '../../../stores/rows.ts'
 import { networksFor, type Wallet, walletFor } from '../../../stores/store.ts'
+import { knownZone } from '../../../zone.ts'
 import { isDay } from '../payments/query.ts'
 import type { StoreRoutes } from '../screen.ts'
 import { type Home, type Latest, renderHome, undecidedMax } from './view.ts'
@@ -62,9 +64,12 @@ export async function readHome(
     if (!store) throw new Refusal('not_found')
     const wallets = await listCurrent(ctx.db, storeId)
     const networks = networksFor(ctx, store.mode)
+    const takings = await readTakings(ctx, store, period, now)
+    const booked = rangeOfDays(takings.from, takings.to, knownZone(store.timeZone))
     return {
       store,
-      takings: await readTakings(ctx, store, period, now),
+      takings,
+      books: await readSums(ctx.db, storeId, booked, store.reportCurrency),
       period,
       reportCurrency: store.reportCurrency,
       latest: await readLatest(ctx, storeId),

@@ -11,6 +11,7 @@ import {
 } from '../../../checkouts/rollups/takings.ts'
 import type { Troubled } from '../../../events/webhooks/endpoints.ts'
 import { unitsToText } from '../../../money.ts'
+import type { BookSums } from '../../../movements/sums.ts'
 import type { StorePayment } from '../../../payments/credits/store-payments.ts'
 import type { Store, Wallet } from '../../../stores/store.ts'
 import { addDays, knownZone, localTime } from '../../../zone.ts'
@@ -36,6 +37,8 @@ import { renderChart, toNumber } from './chart.ts'
 export type Home = {
   readonly store: Store
   readonly takings: Takings
+  /** Of the same days, from the books. */
+  readonly books: BookSums
   readonly period: Period | DayRange
   readonly reportCurrency: string
   readonly latest: readonly Latest[]
@@ -100,7 +103,7 @@ export function renderHome(screen: Screen, home: Home): Html {
 <p class="price">${money(takings.sum.amount)}</p>
 <p>${renderComparison(home, writer)}</p>${renderCaveats(home, writer)}</div>
 ${renderPeriods(home, writer)}</div>
-<section class="pane" aria-label="${texts.figures}">${renderFigures(home, writer)}</section>
+<section class="pane" aria-label="${texts.figures}">${renderFigures(home, writer)}${renderBooks(home, writer)}</section>
 <div class="split">${renderNeeds(screen, home, writer)}<section class="pane">${renderDays(home, writer)}</section></div>
 <div class="split"><section class="pane">${renderLatest(home, writer, base)}</section>${renderEnded(
     takings.sum,
@@ -158,7 +161,7 @@ function addPath({ may }: Screen): string {
 function renderComparison({ takings, period }: Home, { texts, locale, money, days }: Writer): Html {
   const { sum, before } = takings
   const span = { days: days(before.from, before.to) }
-  const until = typeof period === 'object' ? fill('{days}', span) : fill(texts.untilNow[period], span)
+  const until = typeof period === 'object' ? html`${span.days}` : fill(texts.untilNow[period], span)
   if (before.sum.amount === 0n)
     return html`<span class="soft">${fill(texts.nothingBefore, { days: until })}</span>`
   const share = toNumber(((sum.amount - before.sum.amount) * 1_000_000n) / before.sum.amount)
@@ -219,6 +222,19 @@ function renderFigures({ takings }: Home, { texts, locale, money, days }: Writer
     texts.fewer,
     (by) => showCount(locale, by),
   )}</div>${average}${median}</dl>`
+}
+
+/** What of it is final, and what went back. */
+function renderBooks({ books, reportCurrency }: Home, { texts, money }: Writer): Html {
+  if (books.lines === 0) return html``
+  const figure = (name: string, amount: bigint) => html`<div><dt>${name}</dt><dd>${money(amount)}</dd></div>`
+  return html`<dl class="figures">${figure(texts.booked, books.gross)}${figure(texts.refunded, books.refunds)}${figure(
+    texts.net,
+    books.net,
+  )}</dl>
+<p><small>${texts.bookedAbout}</small></p>${
+    books.isPartial && html`<p><small>${fill(texts.bookedPartly, { currency: reportCurrency })}</small></p>`
+  }`
 }
 
 function seconds(ms: number): number {

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import {
+  type Held,
   holdDecision,
   holdDismissals,
   listHeld,
@@ -33,6 +34,8 @@ const write = 'payments:write'
  */
 const itemsMax = 20
 const recentMax = 5
+/** How soon a screen with a decision that waits looks again: twice while it can be undone. */
+const lookAgainSeconds = 5
 /** How many payments of each kind are read for a filter, which no index covers. */
 const filteredRows = 1_000
 
@@ -40,11 +43,14 @@ const filteredRows = 1_000
 export function mountInbox({ get, post }: StoreRoutes): void {
   get(path, 'payments:read', async (screen) => {
     const inbox = await readInbox(screen)
+    const isWaiting = inbox.items.some(({ held }) => held?.state === 'waiting')
     const first = inbox.items.find(({ held }) => held?.state !== 'waiting')?.payment
     return screen.send({
       screen: 'inbox',
       title: screen.texts.inbox.title,
       isLive: true,
+      // What is undone or refused writes no event that would load the screen again.
+      againSeconds: isWaiting ? lookAgainSeconds : null,
       main: html`${renderInbox(screen, inbox)}${renderApiLine(
         screen,
         first
@@ -81,9 +87,8 @@ export function mountInbox({ get, post }: StoreRoutes): void {
 
   post(`${path}/undo`, write, (screen) =>
     answer(screen, screen.field('paymentId'), async () => {
-      const { undone, left } = await undoDecisions(screen.memberCtx, screen.storeId, screen.field('together'))
-      if (left > 0) return undone > 0 ? 'undonePartly' : 'tooLate'
-      return 'undone'
+      const [together, paymentId] = [screen.field('together'), screen.field('paymentId')]
+      return await undoDecisions(screen.memberCtx, screen.storeId, { together, paymentId })
     }),
   )
 }
@@ -98,8 +103,8 @@ async function decide(screen: Screen, kind: 'accept' | 'dismiss'): Promise<Fasti
       checkoutId: checkoutId === '' ? null : checkoutId,
       note: note === '' ? null : note,
     }
-    await holdDecision(memberCtx, storeId, { actor, sessionId: session.id }, asked, now)
-    return null
+    const whose = await holdDecision(memberCtx, storeId, { actor, sessionId: session.id }, asked, now)
+    return whose === 'theirs' ? 'theirs' : null
   })
 }
 
@@ -119,12 +124,11 @@ async function readInbox(screen: Screen): Promise<Inbox> {
     lookBack(ctx, storeId, log, { to: null, limit: recentMax }),
   ])
   const open = withPayment(listed.rows, named)
-  // What was decided lately stays where it was, so that nothing moves up under the pointer.
   const shown = new Set(open.map(({ paymentId }) => paymentId))
-  const decided = [...held.values()]
-    .map(({ paymentId }) => paymentId)
-    .filter((id) => !shown.has(id) && id < filter.before && (listed.before === null || id >= listed.before))
-  const done = await readPayments(db, storeId, decided.toSorted().slice(-itemsMax))
+  const { done, gone } = await readDone(screen, [...held.values()], {
+    isShown: (paymentId) => shown.has(paymentId),
+    isOnPage: (id) => id < filter.before && (listed.before === null || id >= listed.before),
+  })
   const payments = [...open, ...done.filter((payment) => isOfKind(payment, query))].toSorted((a, b) =>
     a.paymentId < b.paymentId ? 1 : -1,
   )
@@ -145,7 +149,29 @@ async function readInbox(screen: Screen): Promise<Inbox> {
       likely: likelyOf.get(payment.paymentId) ?? [],
       search: payment === named && found ? { text: query.find, found } : null,
     })),
-    ...{ query, count, before: listed.before, recent: events },
+    ...{ gone, query, count, before: listed.before, recent: events },
+  }
+}
+
+/**
+ * Payments that need no decision any more, of those that were decided lately. They stay where they were, so that nothing
+ * moves up under the pointer. `gone`: decisions that were refused, about payments that the network took back.
+ */
+async function readDone(
+  { ctx: { db }, storeId }: Screen,
+  held: readonly Held[],
+  is: { readonly isShown: (paymentId: string) => boolean; readonly isOnPage: (paymentId: string) => boolean },
+): Promise<{ readonly done: readonly StorePayment[]; readonly gone: readonly Held[] }> {
+  const newest = (ids: readonly string[]) => ids.toSorted().slice(-itemsMax)
+  const others = held.filter(({ paymentId }) => !is.isShown(paymentId))
+  const refused = newest(others.flatMap(({ paymentId, state }) => (state === 'refused' ? paymentId : [])))
+  const wanted = others.filter(({ paymentId, isOld }) => is.isOnPage(paymentId) && !isOld)
+  const decided = newest(wanted.map(({ paymentId }) => paymentId))
+  const read = await readPayments(db, storeId, [...new Set([...refused, ...decided])])
+  const known = new Set(read.map(({ paymentId }) => paymentId))
+  return {
+    done: read.filter(({ paymentId }) => decided.includes(paymentId)),
+    gone: others.filter(({ paymentId }) => refused.includes(paymentId) && !known.has(paymentId)),
   }
 }
 

@@ -5,7 +5,7 @@ import { type Held, togetherMax, undoSeconds } from '../../../checkouts/payments
 import type { Likely, Owed } from '../../../checkouts/payments/likely.ts'
 import { networks } from '../../../networks.ts'
 import type { CreditRow } from '../../../payments/credits/credit.ts'
-import type { StorePayment } from '../../../payments/credits/store-payments.ts'
+import { isUndecided, type StorePayment } from '../../../payments/credits/store-payments.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
 import { showCount, showDuration, showFours, showMoney, showTime, showTokens } from '../formats.ts'
@@ -53,6 +53,8 @@ type Item = {
 export type Inbox = {
   readonly query: InboxQuery
   readonly items: readonly Item[]
+  /** Decisions that were refused, about payments that the network took back. */
+  readonly gone: readonly Held[]
   /** With a filter: how many payments it shows on all pages, up to one more than can be put aside together. */
   readonly count: number
   /** Where the next page begins. */
@@ -72,6 +74,7 @@ export function renderInbox(screen: Screen, inbox: Inbox): Html {
   const at = (place: string | null) => addressOf(screen, query, { before: place })
   return html`${renderHead(texts.title, { about: html`<p class="soft words">${texts.about}</p>` })}
 ${said && html`<p class="note${said === 'undone' && ' good'}" role="status">${texts.results[said]}</p>`}
+${inbox.gone.map((held) => renderGone(screen, held))}
 ${(!isEmpty || isNarrow || query.before !== '') && renderFilters(screen, inbox)}
 ${renderTogether(screen, inbox)}
 ${
@@ -100,8 +103,8 @@ function openedOf({ items, query }: Inbox): string | null {
 }
 
 /** Whether it still needs a decision. */
-function isLeft({ acceptedAt, dismissedAt, disposition }: StorePayment, held: Held | null): boolean {
-  return acceptedAt === null && dismissedAt === null && disposition !== 'exact' && held?.state !== 'waiting'
+function isLeft(payment: StorePayment, held: Held | null): boolean {
+  return isUndecided(payment) && held?.state !== 'waiting'
 }
 
 function addressOf(
@@ -161,7 +164,7 @@ function renderKept({ disposition, network, before }: InboxQuery): Html {
 /** What was put aside together is undone together. */
 function renderTogether(screen: Screen, { items, query }: Inbox): readonly Html[] {
   const { texts, locale } = screen
-  const waiting = items.flatMap(({ held }) => (held?.state === 'waiting' && held.isOfSeveral ? held : []))
+  const waiting = items.flatMap(({ held }) => (held?.isHeldBack && held.isOfSeveral ? held : []))
   const groups = [...new Map(waiting.map((held) => [held.together, held])).values()]
   return groups.map(
     (held) =>
@@ -190,7 +193,7 @@ function renderItem(screen: Screen, inbox: Inbox, item: Item, opened: string | n
   const { paymentId, amount, firstBlockTime, disposition } = payment
   if (!isLeft(payment, held)) return renderDecided(screen, inbox, item)
   const kind = disposition === 'exact' ? null : texts.dispositions[disposition]
-  const summary = html`<span class="chip bad">${kind}</span>
+  const summary = html`${renderRefusedChip(screen, held) ?? renderChip(html`${kind}`, 'bad')}
 <strong>${showTokens(locale, payment, amount)}</strong>
 <span class="what soft">${whyOf(screen, payment, owed)}</span>${showTime(locale, firstBlockTime, now)}`
   return html`<details class="item" id="${paymentId}"${paymentId === opened && html` open`}>
@@ -199,11 +202,32 @@ function renderItem(screen: Screen, inbox: Inbox, item: Item, opened: string | n
 ${renderFacts(screen, payment)}</div></details>`
 }
 
-/** Why the last decision came to nothing. */
-function renderRefused({ texts }: Screen, held: Held | null): Html | null {
-  const code = held?.state === 'refused' ? (held.refused ?? '') : ''
-  if (!hasText(texts.inbox.results, code)) return null
-  return html`<p class="note" role="status">${texts.inbox.refused} ${texts.inbox.results[code]}</p>`
+/** What a member decided and `work` refused, and why. */
+function sayRefused({ texts }: Screen, { kind, orderId, refused }: Held): Html {
+  const { notAccepted, notAside, results, other } = texts.inbox
+  const what = kind === 'accept' ? fill(notAccepted, { order: html`<bdi>${orderId ?? ''}</bdi>` }) : notAside
+  const code = refused ?? ''
+  return html`${what} ${hasText(results, code) ? results[code] : other}`
+}
+
+function renderRefused(screen: Screen, held: Held | null): Html | null {
+  return held?.state === 'refused'
+    ? html`<p class="note" role="status">${sayRefused(screen, held)}</p>`
+    : null
+}
+
+/** In the place of the kind, so that it is seen without unfolding. */
+function renderRefusedChip({ texts: { inbox } }: Screen, held: Held | null): Html | null {
+  if (held?.state !== 'refused') return null
+  return renderChip(held.kind === 'accept' ? inbox.chips.notAccepted : inbox.chips.notAside, 'bad')
+}
+
+/** A payment that is nowhere any more has no place in the list. */
+function renderGone({ texts: { inbox }, locale }: Screen, { kind, orderId, paid }: Held): Html {
+  const amount = html`<strong>${paid && showTokens(locale, paid, paid.amount)}</strong>`
+  const order = html`<bdi>${orderId ?? ''}</bdi>`
+  const said = fill(kind === 'accept' ? inbox.goneAccept : inbox.goneAside, { amount, order })
+  return html`<p class="note" role="status">${said}</p>`
 }
 
 /**
@@ -211,24 +235,34 @@ function renderRefused({ texts }: Screen, held: Held | null): Html | null {
  * that a second press on the button that decided undoes and decides nothing.
  */
 function renderDecided(screen: Screen, { query }: Inbox, { payment, held, owed }: Item): Html {
-  const { texts, locale, now, base } = screen
+  const { texts, locale, now, base, actor } = screen
   const { inbox } = texts
   const { paymentId, amount, firstBlockTime, acceptedAt, dismissedAt } = payment
   const isWaiting = held?.state === 'waiting'
   const isAccepted = isWaiting ? held.kind === 'accept' : acceptedAt !== null
-  const isClosed = isAccepted || dismissedAt !== null || isWaiting
-  const order = html`<bdi>${held?.orderId ?? owed?.checkout.orderId ?? ''}</bdi>`
-  const what = isAccepted
+  const isAside = isWaiting ? held.kind === 'dismiss' : dismissedAt !== null
+  const order = html`<bdi>${(isWaiting ? held.orderId : null) ?? owed?.checkout.orderId ?? held?.orderId ?? ''}</bdi>`
+  const decided = isAccepted
     ? fill(inbox.heldAccepted, { order })
-    : html`<span class="soft">${isClosed ? whyOf(screen, payment, owed) : inbox.results.payment_not_open}</span>`
-  const hasUndo = isWaiting && !held.isOfSeveral
+    : isAside && html`<span class="soft">${whyOf(screen, payment, owed)}</span>`
+  const refused = held?.state === 'refused' && sayRefused(screen, held)
+  const what =
+    decided && refused ? html`${decided}. ${refused}` : decided || refused || inbox.results.payment_not_open
+  const isTheirs = held !== null && held.state !== 'refused' && held.actor.id !== actor.id
+  const by =
+    isTheirs && html` ${fill(inbox.by, { name: html`<bdi>${held.actor.name ?? held.actor.id}</bdi>` })}`
+  const hasUndo = held?.isHeldBack === true && !held.isOfSeveral
   const seconds = showCount(locale, undoSeconds)
-  const until = hasUndo && html` <span class="soft">${fill(inbox.heldFor, { seconds })}</span>`
+  const until = hasUndo && html`. <span class="soft">${fill(inbox.heldFor, { seconds })}</span>`
   const end = hasUndo ? renderUndo(screen, query, held) : showTime(locale, firstBlockTime, now)
-  const chip = renderChip(isAccepted ? inbox.chips.accepted : inbox.chips.aside, isAccepted ? 'good' : '')
+  const chip = isAccepted
+    ? renderChip(inbox.chips.accepted, 'good')
+    : isAside
+      ? renderChip(inbox.chips.aside)
+      : (renderRefusedChip(screen, held) ?? renderChip(inbox.chips.closed))
   return html`<div class="item decided" id="${paymentId}"><div class="line" role="status">${chip}
 <strong><a href="${base}/payments/${paymentId}">${showTokens(locale, payment, amount)}</a></strong>
-<span class="what">${what}${until}</span>${end}</div></div>`
+<span class="what">${what}${by}${until}</span>${end}</div></div>`
 }
 
 /** Why it completed nothing, in words. */

@@ -11,9 +11,15 @@ import { mainOf, renderDisposition, renderState } from '../payments/view.ts'
 import { type Remainder, renderRemainders } from '../refunds/view.ts'
 import type { Screen } from '../screen.ts'
 import type { Texts } from '../texts/choose.ts'
+import { renderNotes, type TypedNote } from './notes.ts'
 import { gapOf, stepsOf, type Trail, type TrailStep } from './trail.ts'
 
-export function renderPayment(screen: Screen, trail: Trail, remainders: readonly Remainder[]): Html {
+export function renderPayment(
+  screen: Screen,
+  trail: Trail,
+  remainders: readonly Remainder[],
+  typed: TypedNote | null,
+): Html {
   const texts = screen.texts.payment
   const main = mainOf(trail.credits)
   const steps = stepsOf(trail, screen.locale)
@@ -21,6 +27,7 @@ export function renderPayment(screen: Screen, trail: Trail, remainders: readonly
   return html`${renderHead(screen, trail, main)}
 <div class="split"><section class="pane"><h2>${texts.happened}</h2><ol class="line">${line}</ol></section>
 <section class="facts"><h2>${texts.moneyTitle}</h2>${renderMoney(screen, trail)}${renderRemainders(screen, remainders)}
+${renderNotes(screen, trail.credits, typed)}
 <h2>${texts.facts}</h2>${renderFacts(screen, trail, main)}</section></div>`
 }
 
@@ -154,7 +161,6 @@ function renderFacts(screen: Screen, { checkout, receipt, credits }: Trail, main
   const [shown = null] = main ? [main] : credits
   const payment = shown && toPayment(shown)
   const wire = checkout && toStoreWire(screen.ctx, checkout, null)
-  const note = payment?.note
   const metadata = wire?.metadata && Object.entries(wire.metadata)
   return html`<dl class="list tall">
 ${renderFact(texts.payer, payment && showFours(payment.payer))}
@@ -169,10 +175,6 @@ ${renderFact(
   texts.metadata,
   metadata &&
     html`${metadata.map(([name, value]) => html`<p><code><bdi>${name}</bdi>: <bdi>${value}</bdi></code></p>`)}`,
-)}
-${renderFact(
-  texts.note,
-  note && html`<bdi>${note.text}</bdi> <small class="soft">${note.actor.name ?? note.actor.id}</small>`,
 )}
 </dl>`
 }

@@ -1,11 +1,10 @@
-import { Readable } from 'node:stream'
 import type { Payment } from '@farthing/sdk'
 import type { Checkout } from '../../../checkouts/checkout.ts'
 import { listPayments } from '../../../checkouts/payments/list.ts'
 import { listWithReceived, readCheckouts } from '../../../checkouts/read.ts'
 import type { Context } from '../../../context.ts'
-import type { MemberId, StoreId } from '../../../ids.ts'
-import { Refusal } from '../../../members/refusal.ts'
+import { csvLine, withoutFormula } from '../../../csv.ts'
+import type { StoreId } from '../../../ids.ts'
 import { unitsToText } from '../../../money.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { sumReturned } from '../../../refunds/rows.ts'
@@ -29,16 +28,16 @@ export async function* exportRows(
   readsMax = readsPerExport,
 ): AsyncGenerator<string> {
   const columns = query.show === 'money' ? moneyColumns : checkoutColumns
-  yield toLine(columns)
+  yield csvLine(columns)
   let cursor: string | null = null
   let reads = 0
   do {
     const asked: ListQuery = { ...query, cursor }
     const page = await readPage(ctx, storeId, timeZone, asked)
-    yield page.lines.map(toLine).join('')
+    yield page.lines.map((line) => csvLine(line)).join('')
     cursor = page.nextCursor
   } while (cursor !== null && ++reads < readsMax)
-  if (cursor !== null) yield toLine(['The list goes on. Choose a shorter time.'])
+  if (cursor !== null) yield csvLine(['The list goes on. Choose a shorter time.'])
 }
 
 type Lines = { readonly lines: readonly (readonly string[])[]; readonly nextCursor: string | null }
@@ -92,25 +91,25 @@ function checkoutLine(checkout: Checkout, main: CreditRow | null, returned: Retu
   return [
     ...[
       checkout.id,
-      text(checkout.orderId),
-      text(checkout.description ?? ''),
+      withoutFormula(checkout.orderId),
+      withoutFormula(checkout.description ?? ''),
       checkout.createdAt.toISOString(),
     ],
     ...[checkout.status, checkout.priceAmount, checkout.priceCurrency],
     ...[rate ? `${rate.usdPerBase}/${rate.perBase}` : '', rate?.source ?? ''],
-    text(metadata === null ? '' : JSON.stringify(metadata)),
+    withoutFormula(metadata === null ? '' : JSON.stringify(metadata)),
     ...paidLine(main && toPayment(main), returned),
   ]
 }
 
 function moneyLine(payment: Payment, checkout: Checkout | undefined, returned: Returned): string[] {
   return [
-    ...[payment.includedAt, payment.checkoutId ?? '', text(checkout?.orderId ?? '')],
+    ...[payment.includedAt, payment.checkoutId ?? '', withoutFormula(checkout?.orderId ?? '')],
     ...[
       checkout?.priceAmount ?? '',
       checkout?.priceCurrency ?? '',
       payment.payTo,
-      text(payment.note?.text ?? ''),
+      withoutFormula(payment.note?.text ?? ''),
     ],
     ...paidLine(payment, returned),
   ]
@@ -130,48 +129,4 @@ function paidLine(payment: Payment | null, returned: Returned): string[] {
     ...[payment.payer, payment.transaction, payment.finality],
     unitsToText(returned.get(payment.id) ?? 0n, decimals),
   ]
-}
-
-/**
- * Text from outside that a spreadsheet would take for a formula gets a quote in front, which spreadsheets don't show: also
- * the full-width signs, and after what another spreadsheet's settings take for the end of a cell.
- */
-function text(value: string): string {
-  return value.replaceAll(/(^|[;,\t\r\n|])(\s*)(?=[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])/g, "$1$2'")
-}
-
-function toLine(values: readonly string[]): string {
-  return `${values.map((value) => (/[",;|\t\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)).join(',')}\r\n`
-}
-
-/**
- * Per process: an export reads one page after another, so each keeps a connection to the database busy. By default
- * transactions have eight; half of them are left to screens.
- */
-const runningMax = 4
-/** So that one store's members do not take all of them. */
-const runningPerStoreMax = 2
-/** Far longer than the longest takes over a slow line. A browser that does not read on would keep its place for ever. */
-const minutesMax = 10
-
-type StartExport = (
-  by: { readonly memberId: MemberId; readonly storeId: StoreId },
-  rows: AsyncIterable<string>,
-) => Readable
-
-/** Exports of a process, one of each member at a time. A place is free once its stream is closed, for whatever reason. */
-export function openExports(): StartExport {
-  const running = new Map<MemberId, StoreId>()
-  return ({ memberId, storeId }, rows) => {
-    const ofStore = [...running.values()].filter((each) => each === storeId).length
-    if (running.has(memberId) || running.size >= runningMax || ofStore >= runningPerStoreMax)
-      throw new Refusal('exports_max')
-    const stream = Readable.from(rows)
-    const timer = setTimeout(() => stream.destroy(), minutesMax * 60_000).unref()
-    running.set(memberId, storeId)
-    return stream.once('close', () => {
-      clearTimeout(timer)
-      running.delete(memberId)
-    })
-  }
 }

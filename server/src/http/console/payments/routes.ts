@@ -5,13 +5,15 @@ import { listWithReceived, readCheckouts } from '../../../checkouts/read.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
 import type { Context } from '../../../context.ts'
 import type { StoreId } from '../../../ids.ts'
+import { Refusal } from '../../../members/refusal.ts'
 import { readPayment } from '../../../payments/credits/store-payments.ts'
 import { findRefund, sumReturned } from '../../../refunds/rows.ts'
+import type { Exports } from '../../exports.ts'
 import { html } from '../../page/html.ts'
 import { letPause } from '../../server.ts'
 import { renderApiLine } from '../parts.ts'
 import type { Screen, StoreRoutes } from '../screen.ts'
-import { exportRows, openExports } from './export.ts'
+import { exportRows } from './export.ts'
 import { checkoutQueryOf, type ListQuery, paymentQueryOf, readQueries, rowsPerPage } from './query.ts'
 import type { Search } from './search.ts'
 import { mainOf, type PaymentList, renderList } from './view.ts'
@@ -19,9 +21,7 @@ import { mainOf, type PaymentList, renderList } from './view.ts'
 const path = '/payments'
 
 /** What is owed and what came: the list, its search and its export. */
-export function mountPayments({ get }: StoreRoutes, ctx: Context): void {
-  const startExport = openExports()
-
+export function mountPayments({ get }: StoreRoutes, ctx: Context, exports: Exports): void {
   get(path, 'payments:read', async (screen) => {
     const { storeId, ctx: mine } = screen
     const { timeZone } = screen.locale
@@ -45,8 +45,9 @@ export function mountPayments({ get }: StoreRoutes, ctx: Context): void {
   const sendRows = (screen: Screen) => {
     const { ctx: mine, reply, storeId, session, locale } = screen
     const [query = assert.fail('no query')] = readQueries(screen)
-    const by = { memberId: session.member.id, storeId }
-    const rows = startExport(by, exportRows(mine, storeId, locale.timeZone, query))
+    const by = { id: session.member.id, storeId }
+    const rows = exports.start(by, exportRows(mine, storeId, locale.timeZone, query))
+    if (!rows) throw new Refusal('exports_max')
     // With a filter that hardly anything fits, there may be nothing to send for minutes.
     letPause(reply.raw)
     const name = `${query.show}-${ctx.now().toISOString().slice(0, 10)}.csv`

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { numberEvents } from '../../../../src/checkouts/buyer-receipts/issue.ts'
+import { numberEvents } from '../../../../src/checkouts/number-events.ts'
 import { newId } from '../../../../src/ids.ts'
 import type { TestApp } from '../../../support/app.ts'
 import { completeByHand, setStatus } from '../../../support/by-hand.ts'

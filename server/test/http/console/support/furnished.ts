@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict'
 import type { Checkout, Event, Link } from '@farthing/sdk'
 import type { BrowserContextOptions, Browser as Chromium, Page } from 'playwright-core'
+import { numberEvents } from '../../../../src/checkouts/number-events.ts'
 import { countRollups } from '../../../../src/checkouts/rollups/count.ts'
 import { writeHistory } from '../../../../src/dev/history.ts'
-import { assignWaitingSequences } from '../../../../src/events/assign-sequence.ts'
 import { createEndpoint } from '../../../../src/events/webhooks/endpoints.ts'
 import { setOperator } from '../../../../src/members/operators.ts'
 import { listStoreMembers } from '../../../../src/members/rows.ts'
+import { bookDue } from '../../../../src/movements/book-due.ts'
 import { networks } from '../../../../src/networks.ts'
 import { createRefund } from '../../../../src/refunds/create.ts'
 import { createKey } from '../../../../src/stores/api-keys.ts'
@@ -79,7 +80,7 @@ export async function openFurnished() {
   await ctx.db.query("update refunds set status = 'DECLARED', completed_at = clock() where id = $1", [
     part.refundId,
   ])
-  while ((await assignWaitingSequences(ctx)) > 0);
+  while ((await numberEvents(ctx)) > 0 || (await bookDue(ctx)));
   while (await countRollups(ctx));
 
   const waiting = await openInvitedStore(console, { mode: 'live' })
@@ -96,7 +97,7 @@ export async function openFurnished() {
       await openReceiver(),
       await openReceiver(answer(503, {}, 'The newsletter service is being moved.')),
     ]
-    while ((await assignWaitingSequences(ctx)) > 0);
+    while ((await numberEvents(ctx)) > 0);
     const setMode = (mode: string) => ctx.db.query('update stores set mode = $2 where id = $1', [id, mode])
     await setMode('test')
     const endpoints: string[] = []

@@ -1,0 +1,23 @@
+import { openHistory } from '../chains/families.ts'
+import type { History } from '../chains/history.ts'
+import type { Context } from '../context.ts'
+import { type Network, networks } from '../networks.ts'
+
+/** A network as the audit sees it. */
+export type Audited = {
+  readonly network: Network
+  readonly history: History
+  /** Whether payments are accepted on it. */
+  readonly isFollowed: boolean
+  /** Wallets with more transfers in a day than can be compared: not asked about again by this process. */
+  readonly busy: Set<string>
+}
+
+/** The networks that have nodes, whether payments are accepted there or not. */
+export function listAudited(ctx: Context): Audited[] {
+  return networks.flatMap((network) => {
+    const history = openHistory(ctx, network)
+    const isFollowed = ctx.config.networks.includes(network.id)
+    return history === null ? [] : [{ network, history, isFollowed, busy: new Set() }]
+  })
+}
