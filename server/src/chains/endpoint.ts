@@ -29,6 +29,13 @@ type Asking = {
   readonly now: () => Date
   /** The longest wait for a node whose rate limit we have reached. */
   readonly waitMs: number
+  /** Aborted once nobody waits for the answers. Then no further request is posted. */
+  readonly over: AbortSignal | undefined
+}
+
+/** Nobody waits for the answers any more, so the rest of the question was not asked. */
+export class AbandonedError extends Error {
+  override readonly name = 'AbandonedError'
 }
 
 /** Public nodes and the free plans of most providers accept this many. */
@@ -44,6 +51,8 @@ const learnedMs = 3_600_000
  */
 const passingMs = 60_000
 const sizeWords = /batch|range|blocks|limit|large|exceed|too many|at most|maximum|413/i
+/** A number of blocks in the words of a refusal: "up to a 10 block range", "max block range 2000". */
+const sizeNamed = /\b(\d{1,6}) (?:blocks?|range)\b|\b(?:range|blocks) (?:of )?(\d{1,6})\b/i
 /** How many parts of one question are under way at a time. */
 const requestsInFlight = 4
 /** How long a node is believed to be on our chain if its answers show that themselves. */
@@ -55,6 +64,13 @@ export function openEndpoint(node: Node): NodeEndpoint {
     ...{ restUntil: 0, identifiedUntil: 0 },
     ...{ limits: new Map(), blocksLimit: null, pace: openPace(), calls: 0 },
   }
+}
+
+/** How many blocks of logs a node lets us search in this time, in one call per range; infinite if it has shown no limit. */
+export function blocksIn({ blocksLimit, blocksMax, pace }: NodeEndpoint, ms: number, at: number): number {
+  const learned = blocksLimit && at < blocksLimit.until ? blocksLimit.blocksMax : Number.POSITIVE_INFINITY
+  const perCall = Math.min(learned, blocksMax ?? Number.POSITIVE_INFINITY)
+  return pace.perSecond === null ? Number.POSITIVE_INFINITY : (pace.perSecond * ms * perCall) / 1_000
 }
 
 /** The limits that a node's refusals have shown; null if it has refused nothing lately. */
@@ -81,12 +97,12 @@ export async function askEndpoint(
   endpoint: NodeEndpoint,
   identity: Identity,
   calls: readonly RpcCall[],
-  { isIdentified, now, waitMs }: Asking,
+  { isIdentified, now, waitMs, over }: Asking,
 ): Promise<RpcOutcome[]> {
   const at = now().getTime()
   const isKnown = !isIdentified && at < endpoint.identifiedUntil
   const question = {
-    ...{ calls, at, waitMs },
+    ...{ calls, at, waitMs, over },
     identity: isKnown && calls.every((call) => identity.tells?.(call)) ? null : identity,
   }
   const known = new Map(endpoint.limits)
@@ -95,6 +111,7 @@ export async function askEndpoint(
     if (question.identity) endpoint.identifiedUntil = at + identityMs
     return outcomes
   } catch (error) {
+    if (error instanceof AbandonedError) throw error
     // A node that answers nothing at all has shown nothing about its limits.
     endpoint.limits.clear()
     for (const [method, limit] of known) endpoint.limits.set(method, limit)
@@ -106,6 +123,7 @@ type Question = {
   readonly calls: readonly RpcCall[]
   readonly at: number
   readonly waitMs: number
+  readonly over: AbortSignal | undefined
   /** Null if the answers need not show which chain they are from. */
   readonly identity: Identity | null
 }
@@ -130,7 +148,7 @@ async function askDivided(endpoint: NodeEndpoint, question: Question): Promise<R
   if (!first) return whole
   const answer = whole[first.i]
   const why = answer && 'error' in answer ? answer.error.message : ''
-  const taken = await findRange(ask, first.part, sizeWords.test(why))
+  const taken = await findRange(ask, first.part, why)
   if (taken === null) return whole
   if (taken < countBlocks(first.part) && !isAboutResults(why))
     endpoint.blocksLimit = { blocksMax: taken, until: at + lifeOf(why) }
@@ -147,17 +165,21 @@ function lifeOf(why: string): number {
 }
 
 /**
- * Halves the range until the node accepts it, and returns how many blocks that are; null if it refuses even one. If the
- * refusal did not mention the size, the same request is repeated first.
+ * Halves the range until the node accepts it, and returns how many blocks that are; null if it refuses even one. A
+ * smaller number in the words of the refusal is tried first. If they did not mention the size, the same request is
+ * repeated first.
  */
 async function findRange(
   ask: (calls: readonly RpcCall[]) => Promise<RpcOutcome[]>,
   call: RpcCall,
-  isSize: boolean,
+  why: string,
 ): Promise<number | null> {
-  let blocks = isSize ? countBlocks(call) : 2 * countBlocks(call)
-  while (blocks > 1) {
-    blocks >>= 1
+  const refused = countBlocks(call)
+  const [, before, after] = sizeNamed.exec(why) ?? []
+  const named = Number.parseInt(before ?? after ?? '0', 10)
+  const sizes = named > 0 && named < refused ? [named] : []
+  for (let half = sizeWords.test(why) ? refused >> 1 : refused; half >= 1; half >>= 1) sizes.push(half)
+  for (const blocks of sizes) {
     const [part] = divideRange(call, blocks)
     const [outcome] = part ? await ask([part]) : []
     if (outcome && 'result' in outcome) return blocks
@@ -280,7 +302,7 @@ function check({ isOurs, name }: Identity, outcome: RpcOutcome | undefined): voi
  */
 async function post(
   endpoint: NodeEndpoint,
-  { calls, waitMs }: Question,
+  { calls, waitMs, over }: Question,
   posted: readonly RpcCall[],
   isPlain: boolean,
 ): Promise<RpcOutcome[]> {
@@ -288,7 +310,9 @@ async function post(
   const tooLate = AbortSignal.timeout(waitMs)
   let isAgain = false
   for (;;) {
-    if (tooLate.aborted || !(await pace.enter(calls, posted.length, waitMs))) throw new LimitedError(null)
+    const isAllowed = !tooLate.aborted && (await pace.enter(calls, posted.length, waitMs, over))
+    if (over?.aborted) throw new AbandonedError('nobody waits for the answers any more')
+    if (!isAllowed) throw new LimitedError(null)
     try {
       endpoint.calls += posted.length
       return await postCalls(endpoint, posted, isPlain)

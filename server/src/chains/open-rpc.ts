@@ -1,5 +1,14 @@
 import type { Node } from '../config/parse.ts'
-import { askEndpoint, countBlocks, limitsOf, type NodeEndpoint, openEndpoint } from './endpoint.ts'
+import { reachedBy } from './agree.ts'
+import {
+  AbandonedError,
+  askEndpoint,
+  blocksIn,
+  countBlocks,
+  limitsOf,
+  type NodeEndpoint,
+  openEndpoint,
+} from './endpoint.ts'
 import { timeoutMs } from './post-calls.ts'
 import {
   type Identity,
@@ -43,7 +52,7 @@ export function openRpc(
   noteOutcome: NoteOutcome = () => {},
 ): Rpc {
   const asker = openAsker(nodes, identity, now, noteOutcome)
-  const { providers, inOrder, tryInTurn, setAside } = asker
+  const { endpoints, providers, inOrder, tryInTurn, setAside } = asker
 
   async function batchAll(calls: readonly RpcCall[]): Promise<(readonly RpcOutcome[])[]> {
     return (await askProviders(asker, calls)).map(({ outcomes }) => outcomes)
@@ -66,12 +75,24 @@ export function openRpc(
       return results
     },
     setAside,
-    listLimits: () => asker.endpoints.flatMap((endpoint) => limitsOf(endpoint, now().getTime()) ?? []),
-    countCalls: () => asker.endpoints.reduce((sum, { calls }) => sum + calls, 0),
+    listLimits: () => endpoints.flatMap((endpoint) => limitsOf(endpoint, now().getTime()) ?? []),
+    blocksIn(ms, witnessesMin) {
+      const at = now().getTime()
+      const fastest = (provider: string) =>
+        Math.max(...endpoints.filter((one) => one.provider === provider).map((one) => blocksIn(one, ms, at)))
+      return reachedBy(providers.map(fastest), Math.min(witnessesMin, providers.length)) ?? 0
+    },
+    countCalls: () => endpoints.reduce((sum, { calls }) => sum + calls, 0),
   }
 }
 
 type Asker = ReturnType<typeof openAsker>
+
+type AskedHow = {
+  readonly isIdentified?: boolean
+  /** Aborted once nobody waits for the answers. */
+  readonly over?: AbortSignal
+}
 
 /**
  * Asks one node at a time. Remembers which nodes failed, when each was last identified, and which providers are not
@@ -85,9 +106,9 @@ function openAsker(nodes: readonly Node[], identity: Identity, now: () => Date, 
   async function ask(
     endpoint: NodeEndpoint,
     calls: readonly RpcCall[],
-    { isIdentified = false, waitMs = timeoutMs } = {},
+    { isIdentified = false, waitMs = timeoutMs, over }: AskedHow & { readonly waitMs?: number } = {},
   ): Promise<RpcOutcome[]> {
-    const outcomes = await askEndpoint(endpoint, identity, calls, { isIdentified, now, waitMs })
+    const outcomes = await askEndpoint(endpoint, identity, calls, { isIdentified, now, waitMs, over })
     check(calls, outcomes)
     noteOutcome(endpoint.provider, null)
     return outcomes
@@ -107,15 +128,16 @@ function openAsker(nodes: readonly Node[], identity: Identity, now: () => Date, 
   async function tryInTurn(
     calls: readonly RpcCall[],
     order: readonly NodeEndpoint[],
-    isIdentified = false,
+    how: AskedHow = {},
   ): Promise<RpcOutcome[]> {
     const failures: string[] = []
     for (const [i, endpoint] of order.entries()) {
       // While other nodes are left to ask, don't wait for one whose rate limit we have reached.
       const waitMs = i === order.length - 1 ? timeoutMs : 0
       try {
-        return await ask(endpoint, calls, { isIdentified, waitMs })
+        return await ask(endpoint, calls, { ...how, waitMs })
       } catch (error) {
+        if (error instanceof AbandonedError) throw error
         failures.push(fail(endpoint, error))
       }
     }
@@ -158,10 +180,13 @@ async function askProviders(
   const blocks = calls.reduce((sum, call) => sum + countBlocks(call), 0)
   const patienceMs = laggardMs + blocks * laggardMsPerBlock
   let laggards: NodeJS.Timeout | undefined
+  const over = new AbortController()
+  const how = { isIdentified, over: over.signal }
   const asked = providers.map(async (provider) => {
     try {
-      told.push({ provider, outcomes: await tryInTurn(calls, inOrder(0, [provider]), isIdentified) })
+      told.push({ provider, outcomes: await tryInTurn(calls, inOrder(0, [provider]), how) })
     } catch (error) {
+      if (error instanceof AbandonedError) return
       if (!(error instanceof RpcUnavailableError)) throw error
       failures.push(error.message)
       return
@@ -169,7 +194,13 @@ async function askProviders(
     if (isEnough(told)) resolve()
     laggards ??= setTimeout(resolve, patienceMs)
   })
-  await Promise.race([enough, Promise.all(asked)]).finally(() => clearTimeout(laggards))
+  try {
+    await Promise.race([enough, Promise.all(asked)])
+  } finally {
+    clearTimeout(laggards)
+    // The rest of a long question to a slow provider would keep the next question waiting.
+    over.abort()
+  }
   if (told.length === 0) throw unavailable(failures)
   return [...told]
 }

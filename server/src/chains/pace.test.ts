@@ -33,3 +33,26 @@ test('requests that are refused together count as one refusal', async () => {
   for (let i = 0; i < 5; i++) pace.slowDown(10)
   assert.equal(pace.perSecond, 70)
 })
+
+test('near the rate that was refused last, the rate grows slowly', async () => {
+  const pace = openPace()
+  await pace.enter(question('eth_call'), 100, 0)
+  pace.slowDown(10)
+  assert.equal(await pace.enter(question('eth_call'), 60, 5_000), true)
+  assert.equal(pace.perSecond, 85)
+  assert.equal(await pace.enter(question('eth_call'), 50, 5_000), true)
+  assert.equal(pace.perSecond, 86)
+})
+
+test('a call that nobody waits for any more leaves the queue, and takes nothing from the others', async () => {
+  const pace = openPace()
+  await pace.enter(question('eth_call'), 10, 0)
+  pace.slowDown(50)
+  const over = new AbortController()
+  const abandoned = pace.enter(question('eth_getLogs'), 10_000, 60_000, over.signal)
+  const other = pace.enter(question('eth_call'), 1, 5_000)
+  over.abort()
+  assert.equal(await abandoned, false)
+  assert.equal(await other, true)
+  assert.equal(await pace.enter(question('eth_call'), 1, 5_000, over.signal), false)
+})

@@ -6,8 +6,11 @@ import type { RpcCall } from './rpc.ts'
  * of importance: those that send money, then those that find payments, then those that accept new payments.
  */
 export type Pace = {
-  /** Resolves to true when `count` calls may be made, or to false if that takes longer than `waitMs`. */
-  enter(question: readonly RpcCall[], count: number, waitMs: number): Promise<boolean>
+  /**
+   * Resolves to true when `count` calls may be made, or to false if that takes longer than `waitMs`, or once nobody
+   * waits for the answers.
+   */
+  enter(question: readonly RpcCall[], count: number, waitMs: number, over?: AbortSignal): Promise<boolean>
   /** The provider refused because of too many calls. */
   slowDown(retryAfterMs: number | null): void
   /** Calls per second; null as long as no limit is known. */
@@ -38,6 +41,12 @@ const slowerBy = 0.7
  * do with the rate.
  */
 const fasterBy = 0.25
+/**
+ * The same from this share of the rate that was refused last. Each refusal costs a rest, so the rate stays just below
+ * it for as long as possible.
+ */
+const nearRefused = 0.85
+const fasterNearBy = 0.02
 /** No provider allows less. */
 const perSecondMin = 5
 /** No provider limits clients to more than this, so a rate that reaches it is dropped. */
@@ -47,6 +56,8 @@ type Waiting = { readonly rank: number; readonly count: number; readonly go: (is
 
 export function openPace(): Pace {
   let perSecond: number | null = null
+  /** The rate that was refused last. */
+  let refused = Number.POSITIVE_INFINITY
   /** Calls of the last second. */
   let recent = 0
   let resting: NodeJS.Timeout | null = null
@@ -57,7 +68,7 @@ export function openPace(): Pace {
     recent += count
     setTimeout(() => (recent -= count), 1_000).unref()
     if (perSecond === null) return
-    perSecond += fasterBy * count
+    perSecond += (perSecond < nearRefused * refused ? fasterBy : fasterNearBy) * count
     if (perSecond > perSecondMax) perSecond = null
   }
 
@@ -84,18 +95,22 @@ export function openPace(): Pace {
   }
 
   return {
-    async enter(question, count, waitMs) {
+    async enter(question, count, waitMs, over) {
+      if (over?.aborted) return false
       if (!resting && waiting.length === 0) {
         take(count)
         return true
       }
       const { promise, resolve } = Promise.withResolvers<boolean>()
-      const timer = setTimeout(() => one.go(false), waitMs)
+      const giveUp = () => one.go(false)
+      const timer = setTimeout(giveUp, waitMs)
+      over?.addEventListener('abort', giveUp)
       const one: Waiting = {
         rank: Math.min(...question.map(rankOf)),
         count,
         go(isAllowed) {
           clearTimeout(timer)
+          over?.removeEventListener('abort', giveUp)
           waiting = waiting.filter((other) => other !== one)
           resolve(isAllowed)
         },
@@ -105,7 +120,10 @@ export function openPace(): Pace {
     },
     slowDown(retryAfterMs) {
       // Requests that were in flight together are refused together, so only the first refusal lowers the rate.
-      if (!isRefused) perSecond = Math.max(perSecondMin, (perSecond ?? recent) * slowerBy)
+      if (!isRefused) {
+        refused = perSecond ?? recent
+        perSecond = Math.max(perSecondMin, refused * slowerBy)
+      }
       isRefused = true
       restFor(Math.min(retryAfterMs ?? restMs, restMsMax))
     },

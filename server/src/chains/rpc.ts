@@ -33,6 +33,11 @@ export type Rpc = {
   ): Promise<readonly ProviderAnswer[]>
   /** Leaves a provider out of every question for a while. */
   setAside(provider: string): void
+  /**
+   * How many blocks of logs enough providers let us search in this time, with one call per range. Infinite if they have
+   * shown no limit.
+   */
+  blocksIn(ms: number, witnessesMin: number): number
   /** The limits that the nodes have shown, where they are below what we ask for. */
   listLimits(): readonly NodeLimits[]
   /** How many calls were posted to the nodes so far. */

@@ -170,7 +170,10 @@ describe('a refusal that has passed does not make us ask for less', () => {
 
   const limits: readonly (readonly [string, number | null])[] = [
     ['internal error', null],
-    ['query exceeds max block range 100', 60],
+    ['query exceeds max block range', 60],
+    ['query exceeds max block range 100', 100],
+    ['Under the Free tier plan, you can ask for up to a 10 block range.', 10],
+    ['query exceeds max block range 5000, see section 1', 60],
   ]
   for (const [message, kept] of limits)
     test(`after a minute, ${kept ?? 'no'} blocks are remembered from "${message}"`, async () => {
@@ -183,7 +186,7 @@ describe('a refusal that has passed does not make us ask for less', () => {
         return method === 'eth_getLogs' && blocks >= 100 ? { code: -32603, message } : null
       }
       await rpc.batch(logsOf(0, 240))
-      assert.equal(rpc.listLimits()[0]?.blocksMax, 60)
+      assert.equal(rpc.listLimits()[0]?.blocksMax, kept ?? 60)
       seconds = 61
       assert.equal(rpc.listLimits()[0]?.blocksMax ?? null, kept)
     })
@@ -266,4 +269,46 @@ describe('everything that is asked at once is answered', () => {
       const { requests, refused, limited } = provider
       t.diagnostic(JSON.stringify({ requests, refused, limited }))
     })
+})
+
+describe('a provider with a low limit', () => {
+  const slow = { blocksMax: 2, perSecond: 20, burst: 20, limitForm: 'status-429' } as const
+  const openThree = async (third: Policy) => {
+    const providers = [
+      await openProvider(chain.url),
+      await openProvider(chain.url),
+      await openProvider(chain.url, third),
+    ]
+    const nodes = providers.map(({ url }, i) => parseNode(`node${i}=${url}`))
+    return { providers, rpc: openOurs(chain.network, nodes, () => new Date()).rpc }
+  }
+
+  test('is asked no further once enough others have answered, and so has time for the next question', async () => {
+    const { providers, rpc } = await openThree(slow)
+    const last = providers[2]
+    assert(last)
+    await rpc.askAll(logsOf(1, 20))
+    assert.equal(rpc.listLimits()[0]?.provider, 'node2', 'its limits are known')
+    const before = last.asked.get('eth_getLogs') ?? 0
+    const logs = await rpc.askAll(logsOf(1, 200), (told) => told.length >= 2)
+    assert.deepEqual(
+      logs.map(({ provider }) => provider),
+      ['node0', 'node1'],
+    )
+    const told = await rpc.askAll([{ method: 'eth_gasPrice', params: [] }])
+    assert.equal(told.length, 3)
+    const asked = (last.asked.get('eth_getLogs') ?? 0) - before
+    assert(asked <= 40, `${asked} requests for logs`)
+  })
+
+  test('makes a look shorter only if its answer is needed', async () => {
+    const { rpc } = await openThree(slow)
+    assert.equal(rpc.blocksIn(3_000, 2), Number.POSITIVE_INFINITY)
+    await rpc.askAll(logsOf(1, 200))
+    assert.equal(rpc.blocksIn(3_000, 2), Number.POSITIVE_INFINITY)
+    const blocks = rpc.blocksIn(3_000, 3)
+    const [{ perSecond = null, blocksMax = null } = {}] = rpc.listLimits()
+    assert(perSecond !== null && blocksMax !== null)
+    assert.equal(blocks, perSecond * 3 * blocksMax)
+  })
 })

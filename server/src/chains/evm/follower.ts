@@ -249,7 +249,7 @@ async function readLook(
   const { follower, tip, head, headTime, places } = look
   const { caip2: network, witnessesMin } = chain.network
   const concerns = await listener.concerns(ctx.db)
-  const range = chooseRange(look)
+  const range = chooseRange(look, blocksPerLook(chain, concerns))
   // Only at the head: many nodes keep no older state, and while we catch up, older nonces would be outdated at once.
   const isHead = range.end === head.number
   const above = places.filter(({ number }) => number > tip.number && number <= range.end)
@@ -298,12 +298,9 @@ async function readLook(
  * Begins at the first block that is not settled, but at most half a look's blocks below the tip, and ends at the head
  * at most.
  */
-function chooseRange({ follower, tip, head }: Look): Range {
-  const above = Math.max(
-    Math.min(follower.settledNumber, tip.number),
-    tip.number - Math.floor(blocksPerLook / 2),
-  )
-  return { tip, above, end: Math.min(head.number, above + blocksPerLook) }
+function chooseRange({ follower, tip, head }: Look, blocks: number): Range {
+  const above = Math.max(Math.min(follower.settledNumber, tip.number), tip.number - Math.floor(blocks / 2))
+  return { tip, above, end: Math.min(head.number, above + blocks) }
 }
 
 /**

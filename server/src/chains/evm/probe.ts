@@ -4,7 +4,7 @@ import { type Ability, askOnly, type Probed, probeNodes, type Trouble } from '..
 import type { ProviderAnswer, RpcOutcome } from '../rpc.ts'
 import { blockCall, blockIn, type Chain, logsCall, openChain, type ToldBlock } from './chain.ts'
 import { topics } from './eip3009.ts'
-import { blocksPerLook, searchCalls } from './search.ts'
+import { blocksPerLookMax, searchCalls } from './search.ts'
 import { isGenuine, listLacking } from './witnesses.ts'
 
 /**
@@ -109,7 +109,7 @@ function probeHeader({ header }: ToldBlock): Ability {
 
 async function probeLogs(chain: Chain, head: ToldBlock): Promise<Ability> {
   const concerns = { recipients: new Set([nobody] as const), authorizers: new Set([]) }
-  const range = { above: Math.max(0, head.number - blocksPerLook), upTo: head.number }
+  const range = { above: Math.max(0, head.number - blocksPerLookMax), upTo: head.number }
   const search = searchCalls(chain, concerns, range)
   const { outcomes } = await askOnly(chain.rpc, [
     ...search,

@@ -176,7 +176,7 @@ export async function searchAgain(
   { above, upTo }: { readonly above: number; readonly upTo: number },
   concerns: Concerns,
 ): Promise<{ readonly telling: readonly RangeAccount[]; readonly searchedUpTo: number }> {
-  const range = { above, upTo: Math.min(upTo, above + blocksPerLook) }
+  const range = { above, upTo: Math.min(upTo, above + blocksPerLook(chain, concerns)) }
   const calls = searchCalls(chain, concerns, range)
   // There are no addresses to search for.
   const told =
@@ -201,7 +201,20 @@ export async function searchAgain(
  * The most blocks that one look searches. A provider with a lower limit is asked in parts (see endpoint.ts): at ten
  * blocks per request, this many take 100 requests.
  */
-export const blocksPerLook = 1_000
+export const blocksPerLookMax = 1_000
+/** Fewer would keep a look from searching the last seconds again. */
+const blocksPerLookMin = 100
+/**
+ * A look at providers that limit us searches about as many blocks as they allow in this time. What a look has read is
+ * stored at its end, so a long one holds up payments, and is lost as a whole if a provider falls silent.
+ */
+const lookMs = 3_000
+
+export function blocksPerLook({ rpc, network }: Chain, concerns: Concerns): number {
+  const searches = Math.max(1, filtersOf(concerns).length)
+  const blocks = Math.floor(rpc.blocksIn(lookMs, network.witnessesMin) / searches)
+  return Math.min(blocksPerLookMax, Math.max(blocksPerLookMin, blocks))
+}
 
 function judgeRange(accounts: readonly RangeAccount[], range: Range, witnessesMin: number): RangeVerdict {
   const isNext = range.end === range.tip.number + 1

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { blocksPerLook } from '../../../src/chains/evm/search.ts'
+import { blocksPerLookMax } from '../../../src/chains/evm/search.ts'
 import { openRails } from '../../../src/payments/rails.ts'
 import { openReadiness } from '../../../src/payments/settlers/readiness.ts'
 import { openProvider } from '../../chains/support/provider.ts'
@@ -8,7 +8,7 @@ import { openShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 
 /** More than one look reads. */
-const missed = blocksPerLook + 200
+const missed = blocksPerLookMax + 200
 /** anvil takes its time. */
 const minedAtOnce = 100
 
@@ -35,7 +35,7 @@ test('after downtime, payments get 503 until the blocks that were missed are rea
     await shop.chain.client.mine({ blocks: minedAtOnce, interval: 2 })
   provider.answerCall = ({ method, params }) => {
     const [filter] = params as readonly { toBlock?: string }[]
-    const isAbove = Number.parseInt(filter?.toBlock ?? '0', 16) > before + blocksPerLook
+    const isAbove = Number.parseInt(filter?.toBlock ?? '0', 16) > before + blocksPerLookMax
     return method === 'eth_getLogs' && isAbove ? { code: -32603, message: 'internal error' } : null
   }
   shop.startWork()
