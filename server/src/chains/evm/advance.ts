@@ -233,7 +233,7 @@ async function deleteOldBlocks(db: Database, network: string, number: number): P
  * Stores the measured time between blocks. It only decides when and how far to look; no proof depends on it. Less than
  * a minute of blocks is not enough to measure, because block times are whole seconds.
  */
-async function measureBlockTime(db: Database, network: string): Promise<void> {
+export async function measureBlockTime(db: Database, network: string): Promise<void> {
   await db.query(
     `update followers f set block_time_ms = m.ms from (
        select extract(epoch from max(block_time) - min(block_time)) * 1000 / (max(number) - min(number)) as ms

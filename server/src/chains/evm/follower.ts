@@ -2,7 +2,7 @@ import type { Context } from '../../context.ts'
 import type { Hex } from '../hex.ts'
 import * as rows from '../rows.ts'
 import { type AccountNonce, readAgreedNonces } from './accounts.ts'
-import { advance, isAdvancing, type Paces, readFinality } from './advance.ts'
+import { advance, isAdvancing, measureBlockTime, type Paces, readFinality } from './advance.ts'
 import { beginLook, cadence, type Demand, endLook, untilDue, watchOf } from './cadence.ts'
 import { type BlockPlace, type Chain, readHead, type ToldBlock } from './chain.ts'
 import { blocksPerLook, type Concerns, type Range, readRange } from './search.ts'
@@ -148,6 +148,8 @@ async function follow(
   const end = await takeLook(ctx, chain, look, read, listener)
   if (end === null) return true
   if (read.isWhole) await noteAgreement(ctx, chain, follower)
+  // Without it, every look at an idle chain must ask for the head first.
+  if (follower.blockTimeMs === null) await measureBlockTime(ctx.db, network)
   const after = await rows.readFollower(ctx.db, network)
   const isMore = await advance(ctx, chain, { follower: after ?? follower, tip: end, ...paces }, listener)
   return isMore || end.number < head.number

@@ -57,6 +57,22 @@ test('blocks in which nothing concerns us are searched at once, and only the las
   )
 })
 
+test('the time between blocks is known after a minute of them, although nothing became final', async () => {
+  await ctx.db.query('update followers set block_time_ms = null')
+  const readFinal = async () => (await ctx.db.query('select safe_number, finalized_number from followers'))[0]
+  const before = await readFinal()
+  shop.nodes.forEach((node) => {
+    node.choose = (calls) =>
+      calls.some(({ params: [tag] }) => tag === 'safe' || tag === 'finalized') ? 'refused' : null
+  })
+  await chain.client.mine({ blocks: 40, interval: 2 })
+  await shop.follow().catch(() => {})
+  for (const node of shop.nodes) node.choose = () => null
+  const [row] = await ctx.db.query<{ ms: number | null }>('select block_time_ms as ms from followers')
+  assert.deepEqual(await readFinal(), before)
+  assert(row?.ms, 'so an idle look need not ask for the head')
+})
+
 test('money in the middle of a range is found, in its own block', async () => {
   await chain.mine(3)
   await give(payTo, 41n)
