@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
 import { type Command, UsageError } from './command.ts'
+import { buyCommand } from './commands/buy.ts'
 import { checkoutCommands } from './commands/checkout.ts'
 import { eventsCommand } from './commands/events.ts'
 import { keyCommands } from './commands/key.ts'
@@ -26,6 +27,7 @@ const commands: readonly Command[] = [
   ...refundCommands,
   reportCommand,
   payCommand,
+  buyCommand,
   verifyCommand,
   eventsCommand,
   listenCommand,

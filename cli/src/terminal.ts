@@ -151,3 +151,8 @@ function fit(cell: string, width: number): string {
 function plain(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '�')
 }
+
+/** The same for a text of several lines. */
+export function plainLines(text: string): string[] {
+  return text.split(/\r?\n/).map((line) => plain(line.replaceAll('\t', '  ')))
+}

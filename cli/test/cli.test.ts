@@ -14,6 +14,7 @@ import type { PayResult } from '@farthing/sdk/pay'
 import { verifyWebhook } from '@farthing/sdk/webhooks'
 import { privateKeyToAccount } from 'viem/accounts'
 
+import { openStockSeller } from '../../sdk/test/support/seller.ts'
 import { openPaidStore } from '../../sdk/test/support/shops.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
 import { creditByHand } from '../../server/test/support/by-hand.ts'
@@ -381,10 +382,36 @@ test('--version prints the version of the package', async () => {
 test('every command has help text, and no line of it is wider than 80 columns', async () => {
   const { out } = await run(['--help'])
   const names = [...out.matchAll(/^ {2}([a-z]+(?: [a-z-]+)?) {2}/gm)].map(([, name = '']) => name.split(' '))
-  assert.equal(names.length, 33)
+  assert.equal(names.length, 34)
   const texts = await Promise.all(names.map(async (name) => (await run([...name, '--help'])).out))
   for (const text of [out, ...texts]) {
     assert.match(text, /^farthing /)
     for (const line of text.split('\n')) assert(line.length <= 80, line)
   }
+})
+
+test('buy pays for an answer, within its limit, and shows what strangers wrote without their control characters', async () => {
+  const payer = await shop.fund()
+  const wallet = { FARTHING_PRIVATE_KEY: payer.key }
+  const { openSeller } = await openStockSeller(shop)
+  const { url, seen } = await openSeller()
+  const refused = await run(['buy', url, '--yes'], wallet)
+  assert.deepEqual([refused.code, JSON.parse(refused.out).code], [1, 'over_limit'])
+  const unasked = await run(['buy', url], wallet)
+  assert.deepEqual([unasked.code, unasked.out], [2, ''])
+  const args = ['buy', url, '--yes', '--max', '1', '--data', '{"q":1}', '--header', 'accept: text/plain']
+  const bought = await run(args, wallet)
+  assert.equal(bought.code, 0, bought.err)
+  const { outcome, status, body } = JSON.parse(bought.out) as Record<string, unknown>
+  assert.deepEqual([outcome, status, body], ['paid', 200, '{}'])
+  assert.deepEqual([seen.at(-1)?.method, seen.at(-1)?.body], ['POST', '{"q":1}'])
+  assert.deepEqual(
+    (await shop.chain.transferLogs({ from: payer.address })).map(({ args: { value } }) => value),
+    [1_000_000n],
+  )
+  assert.deepEqual(await readdir(join(state, 'farthing/purchases')), [])
+  const hostile = await openSeller((_, response) => Boolean(response.writeHead(200).end('a\u001b[2Jb\nc')))
+  const free = await run(['buy', hostile.url, '--yes', '--text'], wallet)
+  assert.equal(free.code, 0, free.err)
+  assert(free.out.startsWith('a�[2Jb\nc\n'), JSON.stringify(free.out))
 })

@@ -127,9 +127,9 @@ test('publint and arethetypeswrong find no problems in the package', async () =>
   assert.deepEqual(seen, [])
 })
 
-test('each package stays below 50 kB', (t) => {
+test('each package stays below 55 kB', (t) => {
   t.diagnostic(JSON.stringify({ sdk: [sdk.bytes, sdk.unpackedBytes], cli: [cli.bytes, cli.unpackedBytes] }))
-  assert(sdk.bytes < 50_000 && cli.bytes < 50_000)
+  assert(sdk.bytes < 55_000 && cli.bytes < 55_000)
 })
 
 test('the oldest Node that the packages promise to support is the one in .ci/node-22', (t) => {

@@ -41,13 +41,13 @@ export const transferTypes = {
 } as const
 
 /** The typed data to sign for this way to pay. It is valid until `now` (in milliseconds) plus the offered time. */
-export async function makeTypedData(
-  checkoutId: string,
+export function makeTypedData(
   accepted: PaymentRequirements,
   { name, version }: { readonly name: string; readonly version: string },
   from: string,
+  nonce: Hex,
   now: number,
-): Promise<TransferTypedData> {
+): TransferTypedData {
   return {
     domain: {
       name,
@@ -63,7 +63,7 @@ export async function makeTypedData(
       value: BigInt(accepted.amount),
       validAfter: 0n,
       validBefore: BigInt(Math.floor(now / 1_000) + accepted.maxTimeoutSeconds),
-      nonce: await makeBoundNonce(checkoutId),
+      nonce,
     },
   }
 }
@@ -83,9 +83,18 @@ export function encodeAuthorization({ message }: TransferTypedData, signature: s
  * A nonce that only this checkout can claim, so that the signature is worthless anywhere else: "fthg" in ASCII, 12
  * random bytes, and the first 16 bytes of SHA-256(checkout id, those 12 bytes).
  */
-async function makeBoundNonce(checkoutId: string): Promise<Hex> {
+export async function makeBoundNonce(checkoutId: string): Promise<Hex> {
   const random = crypto.getRandomValues(new Uint8Array(12))
   const content = new Uint8Array([...new TextEncoder().encode(checkoutId), ...random])
   const proof = new Uint8Array(await crypto.subtle.digest('SHA-256', content)).subarray(0, 16)
-  return `0x66746867${[...random, ...proof].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
+  return `0x66746867${toHex([...random, ...proof])}`
+}
+
+/** A nonce for a payment to a server that binds signatures to nothing. */
+export function makeNonce(): Hex {
+  return `0x${toHex([...crypto.getRandomValues(new Uint8Array(32))])}`
+}
+
+export function toHex(bytes: readonly number[]): string {
+  return bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -50,21 +50,38 @@ export function chooseOffer(
   id: string,
   required: PaymentRequired,
   signers: readonly Signer[],
-  { max, assets }: Limits,
+  limits: Limits,
 ): Chosen | Objection {
   if (payableIdOf(required.resource?.url) !== id)
     return { code: 'wrong_checkout', detail: `The server sent the terms of something other than ${id}.` }
+  // A transaction is prepared for a checkout that is there, and that of a link is made only when it is paid.
+  const way = chooseWay(required, signers, { ...limits, evmOnly: isLink(id) })
+  if ('code' in way) return way
+  const checkoutId = isLink(id) ? quotedCheckoutIn(way.accepted) : id
+  if (checkoutId === null)
+    return { code: 'malformed_terms', detail: 'The terms of the link name no checkout.' }
+  return { ...way, checkoutId, description: String(required.resource.description) }
+}
+
+/** One of the ways to pay that a server offers, and the wallet that will sign. */
+export type Way = Omit<Chosen, 'checkoutId' | 'description'>
+
+/** The first way that a signer supports and the limit allows, or the reason why none does. */
+export function chooseWay(
+  required: PaymentRequired,
+  signers: readonly Signer[],
+  { max, assets, evmOnly }: Limits & { readonly evmOnly: boolean },
+): Way | Objection {
   // The list may hold other ways to pay, in any shape.
   const ways: readonly PaymentRequirements[] = Array.isArray(required.accepts) ? required.accepts : []
   const known = ways.flatMap((accepted) => {
     const asset = assets.find((each) => isAsset(each, accepted))
     const signer = signers.find((each) => isSolana(each) === !asset?.domain)
-    // A transaction is prepared for a checkout that is there, and that of a link is made only when it is paid.
-    const isPayable = asset !== undefined && (asset.domain !== undefined || !isLink(id))
+    const isPayable = asset !== undefined && (asset.domain !== undefined || !evmOnly)
     return isPayable && signer ? [{ accepted, asset, signer }] : []
   })
   if (known.length === 0)
-    return { code: 'unknown_asset', detail: 'The checkout accepts no token that this wallet can pay with.' }
+    return { code: 'unknown_asset', detail: 'No token is accepted that this wallet can pay with.' }
   if (!known.every(({ accepted }) => isWellFormed(accepted)))
     return { code: 'malformed_terms', detail: 'The terms are malformed or unsafe to sign.' }
   const affordable = known.find(({ accepted, asset }) => {
@@ -75,15 +92,10 @@ export function chooseOffer(
     const [first] = known
     const price =
       first && `${formatUnits(BigInt(first.accepted.amount), first.asset.decimals)} ${first.asset.symbol}`
-    return { code: 'over_limit', detail: `The checkout costs ${price}, which is over the limit of ${max}.` }
+    return { code: 'over_limit', detail: `The price is ${price}, which is over the limit of ${max}.` }
   }
   const { accepted, asset, signer } = affordable
-  const checkoutId = isLink(id) ? quotedCheckoutIn(accepted) : id
-  if (checkoutId === null)
-    return { code: 'malformed_terms', detail: 'The terms of the link name no checkout.' }
   return {
-    checkoutId,
-    description: String(required.resource.description),
     amount: formatUnits(BigInt(accepted.amount), asset.decimals),
     asset,
     payTo: accepted.payTo,

@@ -4,7 +4,7 @@ import type { Checkout, Payment, Signed } from '../wire.ts'
 import { type Asset, knownAssets } from './assets.ts'
 import { chooseOffer, isLink, type Objection, type Offer, payableIdOf } from './offer.ts'
 import { makeOffer, type Signer, signOffer } from './sign.ts'
-import { checkoutSignedFor, readSigned, withLife } from './signed.ts'
+import { checkoutSignedFor, type KeptPayments, readSigned, withLife } from './signed.ts'
 import { type CallOptions, submit, type Verdict } from './submit.ts'
 
 /**
@@ -22,9 +22,11 @@ import { type CallOptions, submit, type Verdict } from './submit.ts'
 
 // biome-ignore lint/performance/noBarrelFile: this file is the package's entry point for payers
 export { type Asset, knownAssets } from './assets.ts'
+export { type Buyable, type BuyOptions, type BuyResult, buy, type Purchase } from './buy.ts'
 export type { EvmSigner, TransferTypedData } from './evm.ts'
 export type { Objection, Offer } from './offer.ts'
 export type { Signer } from './sign.ts'
+export type { KeptPayments } from './signed.ts'
 export { type SolanaSigner, solanaSigner } from './solana.ts'
 export type { Verdict, Waiting } from './submit.ts'
 
@@ -72,13 +74,6 @@ export type PayOptions = ResumeOptions & {
 export type ResumeOptions = CallOptions & {
   /** Where signed payments are stored until their outcome is known. Default: this process's memory. */
   readonly kept?: KeptPayments
-}
-
-/** A store for signed payments, such as a Map. If it is on disk, a killed program resumes the payment it signed. */
-export type KeptPayments = {
-  get(checkoutUrl: string): string | undefined | Promise<string | undefined>
-  set(checkoutUrl: string, payment: string): unknown
-  delete(checkoutUrl: string): unknown
 }
 
 const memory = new Map<string, string>()

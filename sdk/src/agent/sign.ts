@@ -1,5 +1,11 @@
 import type { PaymentRequirements } from '../wire.ts'
-import { type EvmSigner, encodeAuthorization, makeTypedData } from './evm.ts'
+import {
+  type EvmSigner,
+  encodeAuthorization,
+  makeBoundNonce,
+  makeTypedData,
+  type TransferTypedData,
+} from './evm.ts'
 import type { Chosen, Objection, Offer } from './offer.ts'
 import { isOffered, prepareTransaction, type SolanaSigner } from './solana.ts'
 import type { CallOptions } from './submit.ts'
@@ -20,7 +26,8 @@ export async function makeOffer(
 ): Promise<Offer | Objection> {
   const { checkoutId, accepted, asset, payer } = chosen
   if (asset.domain) {
-    const typedData = await makeTypedData(checkoutId, accepted, asset.domain, payer, Date.now())
+    const nonce = await makeBoundNonce(checkoutId)
+    const typedData = makeTypedData(accepted, asset.domain, payer, nonce, Date.now())
     return { ...chosen, typedData, transaction: null }
   }
   const transaction = await prepareTransaction(checkoutUrl, accepted, payer, options)
@@ -40,11 +47,19 @@ export async function makeOffer(
 /** Has the wallet sign the offer. Returns the PAYMENT-SIGNATURE header of x402 version 2. */
 export async function signOffer(offer: Offer, signer: Signer): Promise<string> {
   if (offer.transaction === null) {
-    const signature = await (signer as EvmSigner).signTypedData(offer.typedData)
-    return encode(offer.accepted, encodeAuthorization(offer.typedData, signature))
+    return await signTransfer(offer.accepted, offer.typedData, signer as EvmSigner)
   }
   const signed = await (signer as SolanaSigner).signTransaction(offer.transaction)
   return encode(offer.accepted, { transaction: btoa(String.fromCharCode(...signed)) })
+}
+
+export async function signTransfer(
+  accepted: PaymentRequirements,
+  typedData: TransferTypedData,
+  signer: EvmSigner,
+): Promise<string> {
+  const signature = await signer.signTypedData(typedData)
+  return encode(accepted, encodeAuthorization(typedData, signature))
 }
 
 function encode(accepted: PaymentRequirements, payload: object): string {

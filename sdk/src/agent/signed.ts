@@ -44,3 +44,10 @@ function readHeader(header: string): Header | null {
     return null
   }
 }
+
+/** A store for signed payments, such as a Map. If it is on disk, a killed program resumes the payment it signed. */
+export type KeptPayments = {
+  get(name: string): string | undefined | Promise<string | undefined>
+  set(name: string, payment: string): unknown
+  delete(name: string): unknown
+}

@@ -40,7 +40,7 @@ export type Waiting = {
 
 export const timeoutMsDefault = 120_000
 /** The server holds the request open for up to 25 s while it settles. */
-const answerTimeoutMs = 45_000
+export const answerTimeoutMs = 45_000
 
 /** After one of these problems the checkout will never accept this payment. Others may be temporary. */
 const finalCodes: ReadonlySet<string> = new Set([
@@ -124,9 +124,14 @@ function judge({ status, body, settlement }: Answer, checkoutId: string): Verdic
   return null
 }
 
-function readSettlement(header: string | null): Settlement | null {
+export function readSettlement(header: string | null): Settlement | null {
+  return readEncoded(header) as Settlement | null
+}
+
+/** The JSON object in one of x402's headers. */
+export function readEncoded(header: string | null): Record<string, unknown> | null {
   try {
-    return header === null ? null : (asRecord(JSON.parse(atob(header))) as Settlement | null)
+    return header === null ? null : asRecord(JSON.parse(atob(header)))
   } catch {
     return null
   }
