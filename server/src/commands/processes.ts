@@ -6,7 +6,7 @@ import { ConfigError } from '../config/read.ts'
 import type { Context } from '../context.ts'
 import { openDatabase } from '../database/db.ts'
 import { checkCellJoined } from '../directory/adopt.ts'
-import { type Health, openOperations } from '../http/operations.ts'
+import { type Health, openHealth } from '../http/health.ts'
 import { findLive } from '../networks.ts'
 import { listConnected, openRails } from '../payments/rails.ts'
 import { readSecretsKeys } from '../secrets/key-file.ts'
@@ -39,7 +39,7 @@ export async function work(ctx: Context): Promise<void> {
     requireSecretsKey(ctx)
     await checkCellJoined(ctx)
     const opened = await openLaneSigners(ctx)
-    return { operations: await openOperations(ctx, health), signers: opened }
+    return { operations: await openHealth(ctx, health), signers: opened }
   })
   const worker = startWorker(ctx, signers)
   ctx.log.info({ ...version, operationsPort: portOf(operations) }, 'working')
@@ -57,7 +57,7 @@ export async function audit(ctx: Context): Promise<void> {
   const health: Health = { isDraining: false }
   const { operations, auditing } = await orEnd(ctx, async () => {
     const started = startAudit(ctx)
-    return { operations: await openOperations(ctx, health), auditing: started }
+    return { operations: await openHealth(ctx, health), auditing: started }
   })
   ctx.log.info({ ...version, operationsPort: portOf(operations) }, 'auditing')
   await untilStopped(ctx, [
@@ -97,7 +97,7 @@ async function startServing(ctx: Context, additions: Additions): Promise<() => P
     await app.close()
     throw error
   })
-  const operations = await openOperations(ctx, health).catch(async (error) => {
+  const operations = await openHealth(ctx, health).catch(async (error) => {
     await app.close()
     await console?.app.close()
     throw error

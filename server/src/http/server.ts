@@ -6,7 +6,7 @@ import { newId } from '../ids.ts'
 import { Problem, type ProblemCode } from '../problems.ts'
 import type { Caller } from '../stores/authenticate.ts'
 import { refuseNul } from './body.ts'
-import type { Health } from './operations.ts'
+import type { Health } from './health.ts'
 import { type ProblemAnswer, renderProblem } from './problem.ts'
 
 declare module 'fastify' {

@@ -36,7 +36,7 @@ async function isDatabaseAnswering(ctx: Context): Promise<boolean> {
 }
 
 /** Serves /livez, /readyz and /metrics on a separate port, so that metrics are never public. */
-export async function openOperations(ctx: Context, health: Health): Promise<Server> {
+export async function openHealth(ctx: Context, health: Health): Promise<Server> {
   const isReady = openReadyCheck(ctx, health)
   const server = createServer((request, response) => {
     const answer = (status: number, body: string, type = 'text/plain') =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { buildApp } from '../../src/http/app.ts'
-import { openOperations } from '../../src/http/operations.ts'
+import { openHealth } from '../../src/http/health.ts'
 import { openTestApp } from '../support/app.ts'
 import { atEnd } from '../support/at-end.ts'
 
@@ -17,7 +17,7 @@ test('however many ask /readyz on either port, the database is asked once per se
   const counted = { ...ctx, db: { ...ctx.db, query } }
   const health = { isDraining: false }
   const app = buildApp(counted, health)
-  const operations = await openOperations(counted, health)
+  const operations = await openHealth(counted, health)
   atEnd(async () => {
     await app.close()
     operations.close()
