@@ -210,6 +210,17 @@ export function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined
 }
 
+/**
+ * Whether the database answers now. After an error, this says whose fault it was better than the error does: a lost
+ * connection and a mistake of ours look alike.
+ */
+export async function isReachable(db: Database): Promise<boolean> {
+  return await db.query('select 1 as one').then(
+    () => true,
+    () => false,
+  )
+}
+
 /** Whether a statement gave up waiting for a lock. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === '55P03'
@@ -239,6 +250,8 @@ function isDeadlock(error: unknown): boolean {
  */
 const readOnly = '25006'
 
+const mistakes = [assert.AssertionError, TypeError, RangeError, SyntaxError, ReferenceError]
+
 /** True if the statement did not run, or may not have run. */
 function isConnectionError(error: unknown): boolean {
   const state = sqlState(error)
@@ -249,6 +262,8 @@ function isConnectionError(error: unknown): boolean {
 }
 
 function isTransportError(error: Error): boolean {
+  // These are mistakes of ours. Some have a code too.
+  if (mistakes.some((kind) => error instanceof kind)) return false
   return 'code' in error || /connection|terminated|timeout/i.test(error.message)
 }
 

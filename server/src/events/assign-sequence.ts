@@ -1,7 +1,7 @@
 import type { EventType } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
-import { type Database, sqlState, type Transaction } from '../database/db.ts'
+import { type Database, isReachable, type Transaction } from '../database/db.ts'
 import type { CheckoutId, EventId, RefundId, StoreId } from '../ids.ts'
 import { securityHours, securityTypes } from './security.ts'
 
@@ -14,9 +14,10 @@ import { securityHours, securityTypes } from './security.ts'
  * checkout's row lock, so a checkout's versions are always in order. A crash leaves events without a number; the next
  * run finds them.
  *
- * All waiting stores are numbered in one transaction. If PostgreSQL refuses it, each store gets its own. A store
- * that fails there, for example because its counter is wrong, is held back and tried again later, alone, and delays no
- * other store.
+ * All waiting stores are numbered in one transaction. If that fails, whatever the reason, each store gets its own. A
+ * store that fails there, for example because its counter is wrong, is held back and tried again later, alone, and
+ * delays no other store. Nothing of it is left out: an event gets its number together with everything that is written
+ * alongside, or not at all. Only while the database cannot be reached, nobody is held back.
  */
 const storesPerRun = 200
 /** Bounds how long one store's backlog keeps the others waiting. */
@@ -101,8 +102,8 @@ async function assignTogether(
   if (storeIds.length === 0) return 0
   try {
     return await assignOf(storeIds)
-  } catch (error) {
-    if (!isRefusal(error)) throw error
+  } catch {
+    // Whose fault it was shows when each is tried alone.
     return await assignAlone(ctx, storeIds, held, assignOf)
   }
 }
@@ -115,7 +116,7 @@ async function assignAlone(
   assignOf: AssignOf,
 ): Promise<number> {
   const end = ctx.now().getTime() + aloneMsMax
-  const failed: { readonly storeId: StoreId; readonly error: unknown }[] = []
+  const failed: Failed[] = []
   let assigned = 0
   for (const storeId of storeIds) {
     if (ctx.now().getTime() > end) break
@@ -123,29 +124,30 @@ async function assignAlone(
       assigned += await assignOf([storeId])
       if (held.delete(storeId)) ctx.log.info({ storeId }, 'the events of a store are numbered again')
     } catch (error) {
-      if (!isRefusal(error)) throw error
+      if (!(await isReachable(ctx.db))) {
+        logFailed(ctx, failed)
+        throw error
+      }
       failed.push({ storeId, error })
       const before = held.get(storeId)?.restMs ?? 0
       const restMs = Math.min(Math.max(2 * before, heldMsMin), heldMsMax)
       held.set(storeId, { until: ctx.now().getTime() + restMs, restMs })
     }
   }
-  const [first] = failed
-  if (first)
-    ctx.log.error(
-      {
-        stores: failed.length,
-        storeIds: failed.slice(0, storesLogged).map(({ storeId }) => storeId),
-        err: first.error,
-      },
-      'the events of some stores cannot be numbered, so they get no events and no webhooks; all other stores go on: run doctor',
-    )
+  logFailed(ctx, failed)
   return assigned
 }
 
-/** Whether the transaction was refused, rather than lost together with its connection. */
-function isRefusal(error: unknown): boolean {
-  return sqlState(error) !== undefined || error instanceof CounterBehindError
+type Failed = { readonly storeId: StoreId; readonly error: unknown }
+
+function logFailed({ log }: Context, failed: readonly Failed[]): void {
+  const [first] = failed
+  if (!first) return
+  const storeIds = failed.slice(0, storesLogged).map(({ storeId }) => storeId)
+  log.error(
+    { stores: failed.length, storeIds, err: first.error },
+    'the events of some stores cannot be numbered, so they get no events and no webhooks; all other stores go on: run doctor',
+  )
 }
 
 async function assign(

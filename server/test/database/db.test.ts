@@ -117,3 +117,15 @@ test('of two transactions that wait for each other, one is refused as unavailabl
   assert.deepEqual([refused instanceof Problem && refused.code, more], ['unavailable', []])
   assert.deepEqual(await db.query('select value from counters order by n'), [{ value: 1 }, { value: 1 }])
 })
+
+test('a mistake of ours in a transaction is not taken for a lost connection', async () => {
+  const { db } = await freshDatabase()
+  for (const fail of [() => assert.fail('impossible'), () => new URL('no address')])
+    await assert.rejects(
+      db.transaction(async (tx) => {
+        await tx.query('select 1 as one')
+        fail()
+      }),
+      (error) => !(error instanceof Problem),
+    )
+})

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EventPage } from '@farthing/sdk'
-import { assignWaitingSequences, type NumberingPass } from '../../src/events/assign-sequence.ts'
+import type { Database } from '../../src/database/db.ts'
+import {
+  type Alongside,
+  assignWaitingSequences,
+  type NumberingPass,
+} from '../../src/events/assign-sequence.ts'
 import { findStandstill } from '../../src/events/find-standstill.ts'
+import { Problem } from '../../src/problems.ts'
 import { openTestApp } from '../support/app.ts'
 import { openStore, type StoreClient } from '../support/store.ts'
 
@@ -79,6 +85,70 @@ test('a wrong counter and a poisoned event delay only their own stores, which go
   assert.equal(await held(), 0)
   assert.equal(linesOf(/numbered again/).length, 2)
   assert.deepEqual(await findStandstill(ctx), [])
+})
+
+/** What goes wrong with what is written with a store's events, without PostgreSQL refusing anything. */
+const mistakes: Readonly<Record<string, () => never>> = {
+  'an assertion': () => assert.fail('a fact that must be impossible'),
+  'a value that has no meaning': () => void BigInt('a price') as never,
+  'an error that looks like a lost connection': () => {
+    throw Object.assign(new Error('the connection was terminated'), { code: 'ECONNRESET' })
+  },
+}
+
+for (const [what, fail] of Object.entries(mistakes))
+  test(`${what} about one store’s events delays only that store, which is tried again less and less often`, async () => {
+    const stores = await Promise.all(Array.from({ length: 3 }, () => openStore(farthing)))
+    const [first, wrong, last] = stores
+    assert(first && wrong && last)
+    while ((await assignWaitingSequences(ctx)) > 0);
+    const before = await Promise.all(stores.map(async (store) => (await sequences(store)).length))
+    const lines = linesOf(/cannot be numbered/).length
+    let tries = 0
+    const alongside: Alongside = {
+      types: ['checkout.created'],
+      async run(_, events) {
+        if (!events.some(({ storeId }) => storeId === wrong.id)) return
+        if (events.every(({ storeId }) => storeId === wrong.id)) tries++
+        fail()
+      },
+    }
+    const pass: NumberingPass = { after: '' }
+    clock.now = new Date()
+    const number = () => assignWaitingSequences(ctx, pass, [alongside])
+    for (const store of stores) await store.create()
+    assert.equal(await number(), 2)
+    const given = async () => await Promise.all(stores.map(async (store) => (await sequences(store)).length))
+    assert.deepEqual(await given(), [(before[0] ?? 0) + 1, before[1], (before[2] ?? 0) + 1])
+    assert.equal(await held(), 1)
+    const [line] = linesOf(/cannot be numbered/).slice(lines)
+    assert.deepEqual(line?.storeIds, [wrong.id])
+    // A minute of runs, ten in a second: it is tried after 1, 3, 7, 15 and 31 seconds, and all others at once.
+    const started = clock.now.getTime()
+    for (let i = 1; i <= 600; i++) {
+      clock.now = new Date(started + i * 100)
+      if (i % 100 === 0) await first.create()
+      await number()
+    }
+    assert.equal(tries, 6)
+    assert.equal((await given())[0], (before[0] ?? 0) + 7)
+    // Repaired.
+    clock.now = new Date(started + 120_000)
+    assert.equal(await assignWaitingSequences(ctx, pass), 1)
+    assert.equal(await held(), 0)
+  })
+
+test('without the database nothing is held back, and the run fails as a whole', async () => {
+  const shop = await openStore(farthing)
+  await shop.create()
+  const away = () => Promise.reject(new Problem('unavailable', 'The database cannot be reached.'))
+  const lost: Database = { ...ctx.db, transaction: away }
+  let questions = 0
+  lost.query = async (text, values) => (questions++ === 0 ? await ctx.db.query(text, values) : await away())
+  const pass: NumberingPass = { after: '' }
+  await assert.rejects(assignWaitingSequences({ ...ctx, db: lost }, pass), /cannot be reached/)
+  assert.equal(pass.held?.size, 0)
+  assert((await assignWaitingSequences(ctx, pass)) > 0)
 })
 
 test('a number that a deleted event had is not given again', async () => {
