@@ -68,7 +68,7 @@ grant insert on movements to farthing_work;
 grant insert, update (lines, amount, value, unvalued) on movement_quarters to farthing_work;
 grant select on movement_closings to farthing_work;
 grant select, insert, delete on movements_due to farthing_work;
-grant update (id) on movements_due to farthing_work;
+grant update (due_at, tries) on movements_due to farthing_work;
 revoke execute on function close_movements from public;
 grant execute on function close_movements to farthing_serve, farthing_console, farthing_operator;
 

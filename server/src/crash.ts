@@ -47,6 +47,8 @@ export const crashPoints = [
   'bury-after-commit',
   'sequence-before-commit',
   'sequence-after-commit',
+  'book-before-commit',
+  'book-before-done',
   'expire-before-commit',
   'expire-after-commit',
   'decide-before-commit',

@@ -59,6 +59,7 @@ export function startWorker(ctx: Context, signers: readonly AnySigner[] = []): W
 
 export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
   const numbering = { after: '' }
+  const booking = { after: '' }
   const counting = { after: '' }
   const watching = { after: '' }
   const pass = firstPass()
@@ -99,7 +100,7 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
       run: () => watchRefunds(ctx, watching),
     },
     { name: 'expire', restMs: 1_000, run: async () => (await expireCheckouts(ctx, ctx.now())) > 0 },
-    { name: 'book-due', restMs: 1_000, run: () => bookDue(ctx) },
+    { name: 'book-due', restMs: 1_000, run: () => bookDue(ctx, booking) },
     { name: 'count-rollups', restMs: 1_000, run: () => countRollups(ctx, counting) },
     { name: 'cancel-undone', restMs: 1_000, run: () => cancelUndone(ctx, ctx.now()) },
     ...sources

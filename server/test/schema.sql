@@ -333,7 +333,7 @@ CREATE FUNCTION public.queue_movement() RETURNS trigger
     SET search_path TO 'public', 'pg_temp'
     AS $$
 begin
-  insert into movements_due (item) values (new.payment_id);
+  insert into movements_due (item, turn) values (new.payment_id, coalesce(new.store_id, new.pay_to));
   return null;
 end $$;
 
@@ -945,7 +945,10 @@ CREATE TABLE public.movements (
 
 CREATE TABLE public.movements_due (
     id bigint NOT NULL,
-    item text NOT NULL COLLATE pg_catalog."C"
+    item text NOT NULL COLLATE pg_catalog."C",
+    turn text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    due_at timestamp with time zone DEFAULT public.clock() NOT NULL,
+    tries integer DEFAULT 0 NOT NULL
 );
 
 ALTER TABLE public.movements_due ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -1780,6 +1783,10 @@ CREATE UNIQUE INDEX memberships_by_stop_token ON public.memberships USING btree 
 CREATE INDEX movements_by_payment ON public.movements USING btree (payment_id, store_id, number);
 
 CREATE INDEX movements_by_time ON public.movements USING btree (store_id, booked_at, number);
+
+CREATE INDEX movements_due_by_turn ON public.movements_due USING btree (turn, due_at, id);
+
+CREATE INDEX movements_due_refused ON public.movements_due USING btree (id) WHERE (tries > 0);
 
 CREATE UNIQUE INDEX movements_reversed ON public.movements USING btree (store_id, reverses) WHERE (reverses IS NOT NULL);
 

@@ -14,6 +14,7 @@ import { handOver, SchemaError } from '../database/schema.ts'
 import { findStandstill } from '../events/find-standstill.ts'
 import { countByKey } from '../events/webhooks/reseal.ts'
 import type { Finding } from '../http/console/operator/view.ts'
+import { findRefused } from '../movements/find-refused.ts'
 import { findLive, type Network } from '../networks.ts'
 import type { AnySigner, Rail, Rails } from '../payments/rail.ts'
 import { openRails } from '../payments/rails.ts'
@@ -53,6 +54,7 @@ export async function examine(
     ...(await examineStores(ctx)),
     ...(await examineSecrets(ctx)),
     ...(await examineEvents(ctx)),
+    ...(await examineBooks(ctx)),
     ...(await examineRates(ctx)),
   )
   const rails = openRails(ctx)
@@ -203,6 +205,10 @@ async function examineEvents(ctx: Context): Promise<Finding[]> {
   return found.length > 0
     ? found.map((finding) => ({ what, ...finding }))
     : [{ what, says: 'numbered as they come', fix: null }]
+}
+
+async function examineBooks(ctx: Context): Promise<Finding[]> {
+  return (await findRefused(ctx.db)).map((finding) => ({ what: 'books', ...finding }))
 }
 
 async function examineRates(ctx: Context): Promise<Finding[]> {

@@ -1,0 +1,20 @@
+-- Stores take turns in what is to be booked, so that none waits for the backlog or the trouble of another.
+alter table movements_due
+  -- The store to which the payment belongs, or the wallet of money that belongs to none yet.
+  add column turn text collate "C" not null default '',
+  -- Later than now if it was tried and could not be booked.
+  add column due_at timestamptz not null default clock(),
+  -- How often it was refused.
+  add column tries integer not null default 0;
+update movements_due d set turn = coalesce(
+  (select coalesce(k.store_id, k.pay_to) from credits k where k.payment_id = d.item
+     order by k.orphaned_at desc nulls first limit 1),
+  (select r.store_id from refunds r where r.id = d.item), '');
+create index movements_due_by_turn on movements_due (turn, due_at, id);
+create index movements_due_refused on movements_due (id) where tries > 0;
+
+create or replace function queue_movement() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  insert into movements_due (item, turn) values (new.payment_id, coalesce(new.store_id, new.pay_to));
+  return null;
+end $$;
