@@ -29,13 +29,22 @@ type Column = Text | { readonly number: string }
 
 /** Rows that become cards on a small screen. One with a label can be wider than the screen and is scrolled. */
 export function renderTable(columns: readonly Column[], rows: readonly Html[], label?: string): Html {
+  return renderRows('cards', columns, rows, label)
+}
+
+/** Figures that mean nothing without their columns: on a small screen it is scrolled. */
+export function renderLedger(columns: readonly Column[], rows: readonly Html[], label: string): Html {
+  return renderRows('ledger', columns, rows, label)
+}
+
+function renderRows(kind: string, columns: readonly Column[], rows: readonly Html[], label?: string): Html {
   const heads = columns.map((column) =>
     typeof column === 'object' && 'number' in column
       ? html`<th scope="col" class="num">${column.number}</th>`
       : html`<th scope="col">${column}</th>`,
   )
   const region = label !== undefined && html` role="region" aria-label="${label}" tabindex="0"`
-  return html`<div class="table"${region}><table class="cards">
+  return html`<div class="table"${region}><table class="${kind}">
 <thead><tr>${heads}</tr></thead>
 <tbody>${rows}</tbody></table></div>`
 }

@@ -58,7 +58,7 @@ test('a closed month has a statement that Chromium prints, with balances, receip
     ...{ legalName: 'Juniper & Pine GmbH', legalAddress: 'Am Markt 1\n10115 Berlin', taxId: 'DE123456789' },
   })
   await bookAt(farthing, '2026-09-10T10:00:00Z', [lineOf(id, { amount: 30_000_000n, value: '30.00' })])
-  await bookAt(farthing, '2026-10-10T10:00:00Z', [
+  await bookAt(farthing, '2026-10-31T10:00:00Z', [
     lineOf(id),
     lineOf(id, { type: 'refund', amount: -2_500_000n, value: '-2.50' }),
     lineOf(id, { amount: 7_000_000n, value: null, valueRateSource: null, valueCurrency: 'USD' }),
@@ -67,6 +67,8 @@ test('a closed month has a statement that Chromium prints, with balances, receip
   await page.goto(`${console.url}/stores/${id}/reports?month=2026-10`)
   const main = page.locator('main')
   assert.match(await main.innerText(), /October 2026 is closed/)
+  assert.equal(await page.locator('.bar').count(), 1)
+  assert.equal(await page.locator('.bar.now').count(), 0, 'no day of a closed month is still running')
   assert.match(await main.innerText(), /Not in these sums: 7\.00 USDC/)
   assert.match(await page.locator('dl.figures').innerText(), /\$12\.50[\s\S]*-\$2\.50[\s\S]*\$10\.00/)
   await page.getByRole('link', { name: 'Open the statement' }).click()
@@ -85,6 +87,13 @@ test('a closed month has a statement that Chromium prints, with balances, receip
   await page.emulateMedia({ media: 'print' })
   assert.equal(await page.locator('.side').isVisible(), false)
   assert.equal(await page.getByRole('button', { name: 'Print' }).isVisible(), false)
+  // A4 without its margins.
+  await page.setViewportSize({ width: 718, height: 1000 })
+  for (const cell of await page.locator('.statement :is(th, td)').all()) {
+    assert(await cell.isVisible(), (await cell.textContent()) ?? '')
+    const { x, width } = (await cell.boundingBox()) ?? assert.fail('a cell without a place')
+    assert(x >= 0 && x + width <= 718, `${await cell.textContent()} leaves the sheet`)
+  }
   const pdf = await page.pdf({ format: 'A4' })
   assert.equal(pdf.subarray(0, 5).toString(), '%PDF-')
   await page.context().close()

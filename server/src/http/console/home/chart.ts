@@ -20,8 +20,8 @@ export type ChartTexts = {
   hover(day: string, to: string, amount: bigint): string
 }
 
-/** Takings as bars. The short line across a bar shows the takings of the same days in the period before. */
-export function renderChart({ days, to }: Pick<Takings, 'days' | 'to'>, texts: ChartTexts): Html {
+/** Takings as bars; that of today, which is not over, is paler. The short line across a bar shows the takings of the same days in the period before. */
+export function renderChart(days: Takings['days'], today: string, texts: ChartTexts): Html {
   const values = days.flatMap(({ amount, before }) => [amount ?? 0n, before ?? 0n]).map(toNumber)
   // An empty chart still has a scale, or its lines would have no place.
   const y = scaleLinear([0, Math.max(...values, 1)], [height, 0]).nice(ticksWanted)
@@ -51,7 +51,7 @@ ${days.map(({ day, to: until, amount, before }, i) => {
   const bar =
     amount !== null &&
     amount > 0n &&
-    html`<rect class="${until === to ? 'bar now' : 'bar'}" x="${percent(left)}" y="${round(top)}" width="${
+    html`<rect class="${day <= today && today <= until ? 'bar now' : 'bar'}" x="${percent(left)}" y="${round(top)}" width="${
       width
     }" height="${round(height - top)}" rx="${barRadius}"><title>${texts.hover(day, until, amount)}</title></rect>`
   return html`${bar}${

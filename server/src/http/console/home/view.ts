@@ -241,9 +241,11 @@ function seconds(ms: number): number {
   return Math.round(ms / 1_000)
 }
 
-function renderDays({ takings, period, reportCurrency }: Home, writer: Writer): Html {
+function renderDays({ takings, period, reportCurrency, now, store }: Home, writer: Writer): Html {
   const { texts, locale, money, days: showSpan } = writer
-  const { days } = takings
+  const hasBefore = takings.days.some(({ before }) => (before ?? 0n) > 0n)
+  // Marks at zero for a time before the store's first payment would say nothing.
+  const days = hasBefore ? takings.days : takings.days.map((each) => ({ ...each, before: null }))
   const [first] = days
   const last = days.at(-1)
   const span = showSpan(first?.day ?? '', last?.day ?? '')
@@ -260,11 +262,12 @@ function renderDays({ takings, period, reportCurrency }: Home, writer: Writer): 
   const isMonth = period === 'month'
   const byMonth = days.some(({ day, to }) => day !== to)
   const month = (day: string) => formatDay(locale, day, { month: 'long' })
-  const then = isRange
-    ? null
-    : isMonth
-      ? fill(texts.beside.month, { month: month(takings.before.from) })
-      : html`${texts.beside.week}`
+  const then =
+    isRange || !hasBefore
+      ? null
+      : isMonth
+        ? fill(texts.beside.month, { month: month(takings.before.from) })
+        : html`${texts.beside.week}`
   const form: Intl.DateTimeFormatOptions = byMonth
     ? { month: 'short' }
     : isMonth || isRange
@@ -277,7 +280,8 @@ function renderDays({ takings, period, reportCurrency }: Home, writer: Writer): 
     maximumFractionDigits: 1,
     minimumFractionDigits: 0,
   })
-  const chart = renderChart(takings, {
+  const { day: today } = localTime(now, knownZone(store.timeZone))
+  const chart = renderChart(days, today, {
     about,
     axis: (amount) => compact.format(amount),
     label: (day) => formatDay(locale, day, form),

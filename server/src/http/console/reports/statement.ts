@@ -4,7 +4,7 @@ import { tokenOf } from '../../../movements/fields.ts'
 import { type PaidInvoice, type ReceiptRun, totalsOf, type WalletSum } from '../../../movements/statement.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { showCount, showExactTime, showFours, showMoney, showTime } from '../formats.ts'
-import { renderTable } from '../parts.ts'
+import { renderLedger } from '../parts.ts'
 import type { Screen } from '../screen.ts'
 import {
   type MonthReport,
@@ -63,30 +63,31 @@ function renderWallets({ locale, texts }: Screen, wallets: readonly WalletSum[])
     const { symbol, networkName } = tokenOf(sum)
     const amount = (units: bigint) => showAmount(locale, sum, units)
     const address = showFours(toShown(sum.network, sum.wallet))
-    return html`<tr><td class="c1 wraps">${address}<br>${symbol}, ${networkName}</td>
+    return html`<tr><td class="wraps">${address}<br>${symbol}, ${networkName}</td>
 <td class="num">${amount(sum.opening)}</td><td class="num">${amount(sum.received + sum.reversed)}</td>
-<td class="num">${amount(sum.refunded)}</td><td class="num c4">${amount(sum.closing)}</td></tr>
+<td class="num">${amount(sum.refunded)}</td><td class="num">${amount(sum.closing)}</td></tr>
 `
   })
   const number = (text: string) => ({ number: text })
   const { wallet, opening, received, refunded, closing } = statement
   const columns = [wallet, ...[opening, received, refunded, closing].map(number)]
   return html`<section class="pane"><h2>${statement.wallets}</h2>
-<p class="soft">${statement.walletsAbout}</p></section>${renderTable(columns, rows, statement.wallets)}`
+<p class="soft">${statement.walletsAbout}</p></section>${renderLedger(columns, rows, statement.wallets)}`
 }
 
 function renderSales({ locale, texts: { reports: texts } }: Screen, { days }: MonthReport): Html | null {
   if (days.length === 0) return null
   const rows = days.map(
-    ({ day, currency, payments, gross, refunds }) => html`<tr><td class="c1">${day}</td>
-<td class="num c2">${showCount(locale, payments)}</td><td class="num c3">${showValue(locale, gross, currency)}</td>
+    ({ day, currency, payments, gross, refunds }) => html`<tr><td>${day}</td>
+<td class="num">${showCount(locale, payments)}</td><td class="num">${showValue(locale, gross, currency)}</td>
 <td class="num">${showValue(locale, refunds, currency)}</td>
-<td class="num c4">${showValue(locale, gross + refunds, currency)}</td></tr>
+<td class="num">${showValue(locale, gross + refunds, currency)}</td></tr>
 `,
   )
   const number = (text: string) => ({ number: text })
   const columns = [texts.day, ...[texts.payments, texts.gross, texts.refunds, texts.net].map(number)]
-  return html`<section class="pane"><h2>${texts.perDay}</h2></section>${renderTable(columns, rows, texts.perDay)}`
+  return html`<section class="pane"><h2>${texts.perDay}</h2>
+<p class="soft">${texts.statement.rounded}</p></section>${renderLedger(columns, rows, texts.perDay)}`
 }
 
 function renderReceipts({ locale, texts: { reports } }: Screen, runs: readonly ReceiptRun[]): Html | null {
@@ -113,11 +114,11 @@ function renderInvoices(
   const texts = reports.statement
   if (invoices.length === 0) return null
   const rows = invoices.map(
-    ({ number, paidAt, priceAmount, priceCurrency }) => html`<tr><td class="c1"><bdi>${number}</bdi></td>
-<td class="c2">${showTime(locale, paidAt, now)}</td>
-<td class="num c4">${showMoney(locale, priceAmount, priceCurrency)}</td></tr>
+    ({ number, paidAt, priceAmount, priceCurrency }) => html`<tr><td><bdi>${number}</bdi></td>
+<td>${showTime(locale, paidAt, now)}</td>
+<td class="num">${showMoney(locale, priceAmount, priceCurrency)}</td></tr>
 `,
   )
   const columns = [texts.invoice, texts.paidOn, { number: reports.amount }]
-  return html`<section class="pane"><h2>${texts.invoices}</h2></section>${renderTable(columns, rows, texts.invoices)}`
+  return html`<section class="pane"><h2>${texts.invoices}</h2></section>${renderLedger(columns, rows, texts.invoices)}`
 }

@@ -3,11 +3,11 @@ import { daysOf } from '../../../movements/month.ts'
 import { movementTypes, signedText } from '../../../movements/movement.ts'
 import { type DaySum, type Totals, type TypeSum, totalsOf } from '../../../movements/statement.ts'
 import type { Store } from '../../../stores/store.ts'
-import { addDays } from '../../../zone.ts'
+import { addDays, localTime } from '../../../zone.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { type Locale, showCount, showRounded } from '../formats.ts'
 import { renderChart } from '../home/chart.ts'
-import { renderChooser, renderHead, renderTable } from '../parts.ts'
+import { renderChooser, renderHead, renderLedger } from '../parts.ts'
 import type { Screen } from '../screen.ts'
 
 /** A month of the store's books. */
@@ -104,8 +104,8 @@ function renderFile({ base, texts: { reports: texts } }: Screen, file: Files, mo
 }
 
 function renderDays(
-  { locale, texts: { reports: texts } }: Screen,
-  { month, days, store }: MonthReport,
+  { locale, now, texts: { reports: texts } }: Screen,
+  { month, days, store, zone }: MonthReport,
 ): Html {
   const currency = store.reportCurrency
   const { to: last } = daysOf(month)
@@ -119,18 +119,13 @@ function renderDays(
     ...{ style: 'currency', currency, notation: 'compact' },
     ...{ maximumFractionDigits: 1, minimumFractionDigits: 0 },
   })
-  const chart = renderChart(
-    {
-      to: last,
-      days: all.map((day) => ({ day, to: day, amount: gross(day), beforeDay: null, before: null })),
-    },
-    {
-      about: fill(texts.chartAbout, { month: showMonth(locale, month) }),
-      axis: (amount) => compact.format(amount),
-      label: (day) => String(Number.parseInt(day.slice(-2), 10)),
-      hover: (day, _, amount) => `${day}: ${showValue(locale, amount, currency)}`,
-    },
-  )
+  const bars = all.map((day) => ({ day, to: day, amount: gross(day), beforeDay: null, before: null }))
+  const chart = renderChart(bars, localTime(now, zone).day, {
+    about: fill(texts.chartAbout, { month: showMonth(locale, month) }),
+    axis: (amount) => compact.format(amount),
+    label: (day) => String(Number.parseInt(day.slice(-2), 10)),
+    hover: (day, _, amount) => `${day}: ${showValue(locale, amount, currency)}`,
+  })
   return html`<h2>${texts.perDay}</h2>${chart}`
 }
 
@@ -141,10 +136,10 @@ export function renderTypes(
   if (types.length === 0) return null
   const inOrder = types.toSorted((a, b) => movementTypes.indexOf(a.type) - movementTypes.indexOf(b.type))
   const rows = inOrder.map(
-    (sum) => html`<tr><td class="c1">${texts.types[sum.type]}</td>
-<td class="c2">${tokenOf(sum).symbol}, ${tokenOf(sum).networkName}</td>
-<td class="num c3">${showCount(locale, sum.lines)}</td>
-<td class="num c4">${showSigned(locale, sum, sum.amount)}</td>
+    (sum) => html`<tr><td>${texts.types[sum.type]}</td>
+<td>${tokenOf(sum).symbol}, ${tokenOf(sum).networkName}</td>
+<td class="num">${showCount(locale, sum.lines)}</td>
+<td class="num">${showSigned(locale, sum, sum.amount)}</td>
 <td class="num">${showValue(locale, sum.value, sum.currency)}</td></tr>
 `,
   )
@@ -155,5 +150,6 @@ export function renderTypes(
     { number: texts.amount },
     { number: texts.value },
   ]
-  return html`<section class="pane"><h2>${texts.inIt}</h2></section>${renderTable(columns, rows, texts.inIt)}`
+  return html`<section class="pane"><h2>${texts.inIt}</h2>
+<p class="soft">${texts.inItAbout}</p></section>${renderLedger(columns, rows, texts.inIt)}`
 }

@@ -692,6 +692,7 @@ export const es: typeof en = {
       },
     },
     inIt: 'Qué contiene',
+    inItAbout: 'Los archivos tienen además una línea por cada decisión, con el importe 0.',
     what: 'Qué',
     token: 'Token',
     lines: 'Líneas',
@@ -746,6 +747,7 @@ export const es: typeof en = {
       print: 'Imprimir o guardar como PDF',
       totals: 'Totales',
       fees: 'Farthing no cobra comisiones, y las de la red las paga su operador.',
+      rounded: 'Cada importe se redondea por sí mismo, así que una suma puede diferir en uno o dos céntimos.',
       wallets: 'Carteras',
       walletsAbout:
         'Lo que Farthing vio entrar y salir. El dinero que usted movió por su cuenta no está incluido.',
