@@ -48,6 +48,22 @@ export const orderIdBytesMax = 255
 /** Two or three sentences, because the payment page shows all of it. */
 export const descriptionBytesMax = 500
 
+type Named = {
+  readonly orderId: string
+  readonly linkId?: string | null
+  readonly description?: string | null
+}
+
+/** Whether the order is a name of the store's. A link without an invoice number only numbers its checkouts. */
+export function hasOwnOrder({ orderId, linkId = null }: Named): boolean {
+  return linkId === null || !orderId.startsWith(linkId)
+}
+
+/** What people call a checkout: its order, or else what its link says it is for. */
+export function nameOf(checkout: Named): string {
+  return hasOwnOrder(checkout) ? checkout.orderId : (checkout.description ?? checkout.orderId)
+}
+
 /** One way to pay, fixed at creation: later changes to the wallet or the rate do not affect it. */
 export type Option = {
   /** CAIP-2. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { CheckoutStatus, Page, StoreCheckout } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Database } from '../database/db.ts'
-import { type CheckoutId, firstIdAt, isId, type StoreId } from '../ids.ts'
+import { type CheckoutId, firstIdAt, isId, type LinkId, type StoreId } from '../ids.ts'
 import { type CreditRow, creditFromJson, creditJson, type RawCredit } from '../payments/credits/credit.ts'
 import { invalid, type Mistake, Problem } from '../problems.ts'
 import { parseCurrency } from '../rates/iso4217.ts'
@@ -69,18 +69,30 @@ async function withRefunds(ctx: Context, rows: readonly StoreRow[]): Promise<Sto
 
 /** A member can't choose from more checkouts of one order than this. */
 const foundMax = 5
+/** Those that are paid already are read too, and left out. */
+const readMax = 50
 
-/** The unpaid checkouts with this checkout id or order id, newest first. */
+/** How many of the newest checkouts are searched for a word. */
+const wordWindow = 2_000
+
+/** The unpaid checkouts with this checkout id or order id, or else with this text in what they are for, newest first. */
 export async function findUnpaid(ctx: Context, storeId: StoreId, text: string): Promise<Checkout[]> {
   if (checkText('', text, orderIdBytesMax).length > 0) return []
   const byId = isId('ch', text) ? await readRow(ctx.db, storeId, text) : null
-  const checkouts = byId ? [byId.checkout] : await listByOrder(ctx, storeId, text)
-  return checkouts.filter(({ status }) => status !== 'COMPLETED')
+  const checkouts = byId ? [byId.checkout] : await listFound(ctx, storeId, { orderId: text }, listRows)
+  const found =
+    checkouts.length > 0 ? checkouts : await listFound(ctx, storeId, { words: [text] }, wordWindow)
+  return found.filter(({ status }) => status !== 'COMPLETED').slice(0, foundMax)
 }
 
-async function listByOrder(ctx: Context, storeId: StoreId, orderId: string): Promise<Checkout[]> {
-  const filter = { ...noCheckoutFilter, orderId }
-  const range = { from: 'ch_', before: 'ch~', limit: foundMax, windowRows: listRows }
+async function listFound(
+  ctx: Context,
+  storeId: StoreId,
+  wanted: Partial<CheckoutFilter>,
+  windowRows: number,
+): Promise<Checkout[]> {
+  const filter = { ...noCheckoutFilter, ...wanted }
+  const range = { from: 'ch_', before: 'ch~', limit: readMax, windowRows }
   return (await readRows<CheckoutRow>(ctx.db, storeId, filter, range, 'c.*')).found.map(toCheckout)
 }
 
@@ -260,7 +272,9 @@ export async function readCheckouts(
 /** The content of a one-line summary of a checkout. */
 export type Summary = {
   readonly id: CheckoutId
+  readonly linkId: LinkId | null
   readonly orderId: string
+  readonly description: string | null
   readonly priceAmount: string
   readonly priceCurrency: string
   readonly status: CheckoutStatus
@@ -275,8 +289,8 @@ export async function listSummaries(
   processingMax: number,
 ): Promise<Summary[]> {
   return await db.query<Summary>(
-    `select c.id, c.order_id as "orderId", c.price_amount as "priceAmount", c.price_currency as "priceCurrency",
-       c.status, c.created_at as "createdAt"
+    `select c.id, c.link_id as "linkId", c.order_id as "orderId", c.description,
+       c.price_amount as "priceAmount", c.price_currency as "priceCurrency", c.status, c.created_at as "createdAt"
      from (
        select id from unnest($2::text[]) as id
        union

@@ -164,8 +164,8 @@ export async function undoDecisions(
 export type Held = {
   readonly paymentId: string
   readonly kind: 'accept' | 'dismiss'
-  /** Of the checkout that it was accepted for. */
-  readonly orderId: string | null
+  /** Of the checkout that it was accepted for: see `nameOf`. */
+  readonly checkoutName: string | null
   readonly together: string
   /** Whether other payments were decided about together with it. */
   readonly isOfSeveral: boolean
@@ -185,7 +185,8 @@ export type Held = {
 export async function listHeld(db: Database, storeId: StoreId): Promise<Map<string, Held>> {
   const rows = await db.query<Held>(
     `select distinct on (d.payment_id) d.payment_id as "paymentId", d.kind, d.together, d.actor,
-       coalesce(c.order_id, d.checkout_id) as "orderId",
+       coalesce(case when starts_with(c.order_id, c.link_id) then c.description end, c.order_id, d.checkout_id)
+         as "checkoutName",
        count(*) over (partition by d.together) > 1 as "isOfSeveral",
        case when d.decided_at is null then 'waiting' when d.outcome->'problem' is null then 'applied'
          else 'refused' end as state, d.outcome->'problem'->>'code' as refused,

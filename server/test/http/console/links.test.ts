@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Link } from '@farthing/sdk'
-import { setStatus } from '../../support/by-hand.ts'
+import { completeByHand, creditByHand, setStatus } from '../../support/by-hand.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'
 import { makeLink, openBuyer } from '../links/support/buyer.ts'
 import { newInvoice, newLink } from '../support/new-link.ts'
@@ -62,6 +62,40 @@ test('the screen says what became of the link, and lists the checkouts of its bu
   const other = await makeLink((await openShop()).store)
   for (const each of ['x', other.id, `lnk_00${'0'.repeat(26)}`])
     assert.equal((await browser.get(`${base}/${each}`)).statusCode, 404)
+})
+
+test('people know a checkout of a link by what it is for, not by the link’s id with a number; an invoice keeps its number', async () => {
+  const { store, browser } = await openShop()
+  const at = async (path: string) => (await browser.get(`/stores/${store.id}${path}`)).body
+  const buyer = openBuyer(farthing.app)
+  const link = await makeLink(store, newLink({ title: 'Roses <b> for Anna' }))
+  const id = await buyer.goOn(link)
+  const { body: page } = await farthing.app.inject({ url: `/pay/${id}`, headers: { accept: 'text/html' } })
+  assert(page.includes('Roses &#60;b&#62; for Anna') && !page.includes(`${link.id}-1`))
+  // Money without a checkout: the one that may be meant is offered, and found, by its words.
+  const paymentId = await creditByHand(farthing, id)
+  const found = await at(`/inbox?payment=${paymentId}&find=anna`)
+  const named = /Roses &#60;b&#62; for Anna/
+  for (const body of [await at('/inbox'), found]) {
+    assert.match(/<label class="choice">.*?<\/label>/.exec(body)?.[0] ?? '', named)
+    assert(!body.includes(`${link.id}-1`))
+  }
+  await browser.post(`/stores/${store.id}/inbox/accept`, { paymentId, checkoutId: id })
+  const held = await at('/inbox')
+  assert.match(held, /Accepted for[^.]*Roses/)
+  assert(!held.includes(`${link.id}-1`))
+  const [paid, refunded] = [
+    await buyer.goOn(await makeLink(store)),
+    await makeLink(store, newInvoice('2026-9')),
+  ]
+  await completeByHand(farthing, paid)
+  await buyer.goOn(refunded)
+  for (const path of ['', '/payments', '/payments?show=money', `/checkouts/${paid}`]) {
+    const main = /<main.*<\/main>/s.exec(await at(path))?.[0] ?? ''
+    assert(main.includes('Two tickets'), path)
+    assert(!/>lnk_\w+-1</.test(main.replaceAll(/<dd>.*?<\/dd>/gs, '')), path)
+  }
+  assert.match(await at('/payments'), />2026-9</)
 })
 
 test('closing a link cancels what nobody has begun to pay, under the member’s name; others’ links stay open', async () => {

@@ -1,4 +1,5 @@
 import type { Event, EventType } from '@farthing/sdk'
+import { nameOf } from '../../../checkouts/checkout.ts'
 import type { LookedBack } from '../../../events/read.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { at, renderFurther } from '../developers/tabs.ts'
@@ -105,7 +106,7 @@ function renderEvent(screen: Screen, { id, type, actor, data, createdAt }: Event
 /** The name of an event's subject. */
 function nameSubject(data: Event['data']): string {
   if ('payment' in data) return data.payment.id
-  if ('checkout' in data) return data.checkout.orderId
+  if ('checkout' in data) return nameOf(data.checkout)
   if ('refund' in data) return data.refund.orderId ?? data.refund.id
   if ('wallet' in data) return data.wallet.walletAddress
   if ('key' in data) return data.key.label ?? data.key.id

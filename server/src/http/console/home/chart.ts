@@ -41,6 +41,7 @@ export function renderChart(days: Takings['days'], today: string, texts: ChartTe
 ${days.map(({ day, to: until, amount, before }, i) => {
   const left = x(day) ?? 0
   const top = y(toNumber(amount ?? 0n))
+  const isOver = until < today || day > today
   const then = before === null ? null : round(y(toNumber(before)))
   const isShown = !isCrowded || i % 5 === 0
   const label = isShown
@@ -51,7 +52,7 @@ ${days.map(({ day, to: until, amount, before }, i) => {
   const bar =
     amount !== null &&
     amount > 0n &&
-    html`<rect class="${day <= today && today <= until ? 'bar now' : 'bar'}" x="${percent(left)}" y="${round(top)}" width="${
+    html`<rect class="${isOver ? 'bar' : 'bar now'}" x="${percent(left)}" y="${round(top)}" width="${
       width
     }" height="${round(height - top)}" rx="${barRadius}"><title>${texts.hover(day, until, amount)}</title></rect>`
   return html`${bar}${

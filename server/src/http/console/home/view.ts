@@ -1,5 +1,6 @@
 import type { CheckoutPayment, Payment } from '@farthing/sdk'
 import { toShown } from '../../../chains/families.ts'
+import { hasOwnOrder, nameOf } from '../../../checkouts/checkout.ts'
 import type { Summary } from '../../../checkouts/read.ts'
 import { tokenOf } from '../../../checkouts/rollups/rollup.ts'
 import {
@@ -383,9 +384,8 @@ function renderLatest(home: Home, writer: Writer, base: string): Html {
 
 function renderLatestOne(latest: Latest, { now }: Home, { texts, locale }: Writer, base: string): Html {
   const { checkout, payment, state, at } = latest
-  const name = checkout
-    ? fill(texts.order, { id: html`<bdi>${checkout.orderId}</bdi>` })
-    : html`${texts.noOrder}`
+  const id = checkout && html`<bdi>${nameOf(checkout)}</bdi>`
+  const name = id ? (hasOwnOrder(checkout) ? fill(texts.order, { id }) : id) : html`${texts.noOrder}`
   const token = payment && tokenOf(payment)
   // What arrived, where that is not the price.
   const isPrice = checkout && (state === 'paid' || state === 'settling' || state === 'partlyRefunded')

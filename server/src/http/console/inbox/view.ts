@@ -1,6 +1,6 @@
-import type { Event, Payment } from '@farthing/sdk'
+import type { Event, Payment, StoreCheckout } from '@farthing/sdk'
 import { toShown } from '../../../chains/families.ts'
-import type { Checkout } from '../../../checkouts/checkout.ts'
+import { type Checkout, nameOf } from '../../../checkouts/checkout.ts'
 import { type Held, togetherMax, undoSeconds } from '../../../checkouts/payments/hold-decision.ts'
 import type { Likely, Owed } from '../../../checkouts/payments/likely.ts'
 import { networks } from '../../../networks.ts'
@@ -203,9 +203,10 @@ ${renderFacts(screen, payment)}</div></details>`
 }
 
 /** What a member decided and `work` refused, and why. */
-function sayRefused({ texts }: Screen, { kind, orderId, refused }: Held): Html {
+function sayRefused({ texts }: Screen, { kind, checkoutName, refused }: Held): Html {
   const { notAccepted, notAside, results, other } = texts.inbox
-  const what = kind === 'accept' ? fill(notAccepted, { order: html`<bdi>${orderId ?? ''}</bdi>` }) : notAside
+  const what =
+    kind === 'accept' ? fill(notAccepted, { order: html`<bdi>${checkoutName ?? ''}</bdi>` }) : notAside
   const code = refused ?? ''
   return html`${what} ${hasText(results, code) ? results[code] : other}`
 }
@@ -223,9 +224,9 @@ function renderRefusedChip({ texts: { inbox } }: Screen, held: Held | null): Htm
 }
 
 /** A payment that is nowhere any more has no place in the list. */
-function renderGone({ texts: { inbox }, locale }: Screen, { kind, orderId, paid }: Held): Html {
+function renderGone({ texts: { inbox }, locale }: Screen, { kind, checkoutName, paid }: Held): Html {
   const amount = html`<strong>${paid && showTokens(locale, paid, paid.amount)}</strong>`
-  const order = html`<bdi>${orderId ?? ''}</bdi>`
+  const order = html`<bdi>${checkoutName ?? ''}</bdi>`
   const said = fill(kind === 'accept' ? inbox.goneAccept : inbox.goneAside, { amount, order })
   return html`<p class="note" role="status">${said}</p>`
 }
@@ -241,7 +242,8 @@ function renderDecided(screen: Screen, { query }: Inbox, { payment, held, owed }
   const isWaiting = held?.state === 'waiting'
   const isAccepted = isWaiting ? held.kind === 'accept' : acceptedAt !== null
   const isAside = isWaiting ? held.kind === 'dismiss' : dismissedAt !== null
-  const order = html`<bdi>${(isWaiting ? held.orderId : null) ?? owed?.checkout.orderId ?? held?.orderId ?? ''}</bdi>`
+  const chosen = isWaiting ? held.checkoutName : null
+  const order = html`<bdi>${chosen ?? (owed && nameOf(owed.checkout)) ?? held?.checkoutName ?? ''}</bdi>`
   const decided = isAccepted
     ? fill(inbox.heldAccepted, { order })
     : isAside && html`<span class="soft">${whyOf(screen, payment, owed)}</span>`
@@ -270,7 +272,7 @@ function whyOf({ texts, locale }: Screen, payment: CreditRow, owed: Owed | null)
   const { why } = texts.inbox
   if (!owed) return html`${why.unmatched}`
   const { checkout, due } = owed
-  const order = html`<bdi>${checkout.orderId}</bdi>`
+  const order = html`<bdi>${nameOf(checkout)}</bdi>`
   const units = (amount: bigint) => showTokens(locale, payment, amount)
   if (payment.disposition === 'late') {
     const lateMs = payment.firstBlockTime.getTime() - checkout.expiresAt.getTime()
@@ -297,7 +299,7 @@ ${renderDismiss(screen, query, payment)}
 /** For money that belongs to a checkout: accept it for that one. */
 function renderOwn(screen: Screen, query: InboxQuery, { checkout, due }: Owed, payment: CreditRow): Html {
   const { texts, locale } = screen
-  const order = html`<bdi>${checkout.orderId}</bdi>`
+  const order = html`<bdi>${nameOf(checkout)}</bdi>`
   if (checkout.status === 'COMPLETED')
     return html`<p class="words">${fill(texts.inbox.paidAlready, { order })}</p>`
   const amount = showTokens(locale, payment, payment.amount)
@@ -371,7 +373,7 @@ ${others.map((other) => renderNamed(screen, payment, other))}
 function renderNamed({ texts, locale, base }: Screen, payment: CreditRow, { checkout, due }: Likely): Html {
   const price = showMoney(locale, checkout.priceAmount, checkout.priceCurrency)
   return html`<p class="soft words">${fill(texts.inbox.namedElsewhere, {
-    order: html`<a href="${base}/checkouts/${checkout.id}"><bdi>${checkout.orderId}</bdi></a>`,
+    order: html`<a href="${base}/checkouts/${checkout.id}"><bdi>${nameOf(checkout)}</bdi></a>`,
     due: due === null ? price : showTokens(locale, payment, due),
   })}</p>`
 }
@@ -381,7 +383,7 @@ function renderOffer(screen: Screen, payment: CreditRow, offer: Offer): Html {
   const texts = screen.texts.inbox
   const { locale } = screen
   const { checkout } = offer
-  const { id, orderId, priceAmount, priceCurrency, status, createdAt } = checkout
+  const { id, priceAmount, priceCurrency, status, createdAt } = checkout
   const beforeMs = payment.firstBlockTime.getTime() - createdAt.getTime()
   const due = 'due' in offer ? offer.due : dueIn(checkout, payment)
   const asked =
@@ -393,9 +395,9 @@ function renderOffer(screen: Screen, payment: CreditRow, offer: Offer): Html {
     beforeMs > 0 && html`${fill(texts.reasons.opened, { time: showDuration(locale, beforeMs) })} `,
     'isNamed' in offer && offer.isNamed && html`${texts.reasons.named}`,
   ]
-  return html`<label class="choice"><input type="radio" name="checkoutId" value="${id}" required><strong><bdi>${
-    orderId
-  }</bdi></strong><span>${showMoney(locale, priceAmount, priceCurrency)} · ${
+  return html`<label class="choice"><input type="radio" name="checkoutId" value="${id}" required><strong><bdi>${nameOf(
+    checkout,
+  )}</bdi></strong><span>${showMoney(locale, priceAmount, priceCurrency)} · ${
     texts.statuses[status]
   }</span><small>${reasons}</small></label>`
 }
@@ -455,12 +457,12 @@ function renderRecent(screen: Screen, { recent }: Inbox): Html | null {
   return html`<section class="pane"><h2>${texts.recent}</h2><ul class="list">${decided.map((event) => {
     const { payment, checkout } = event.data as unknown as {
       readonly payment: Payment
-      readonly checkout: { readonly orderId: string } | null
+      readonly checkout: StoreCheckout | null
     }
     const amount = html`<strong>${showTokens(locale, payment, payment.amount)}</strong>`
     const what =
       event.type === 'payment.accepted'
-        ? fill(texts.accepted, { amount, order: html`<bdi>${checkout?.orderId ?? ''}</bdi>` })
+        ? fill(texts.accepted, { amount, order: html`<bdi>${checkout ? nameOf(checkout) : ''}</bdi>` })
         : fill(texts.dismissed, { amount })
     const who = event.actor?.name ?? event.actor?.id ?? ''
     const note = event.type === 'payment.dismissed' ? payment.note?.text : undefined

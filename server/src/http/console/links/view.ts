@@ -1,4 +1,5 @@
 import type { Link, LinkStatus, Page } from '@farthing/sdk'
+import { nameOf } from '../../../checkouts/checkout.ts'
 import type { ReceivedRow } from '../../../checkouts/read.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { renderQr } from '../../page/parts/qr.ts'
@@ -130,7 +131,7 @@ function renderMade(screen: Screen, made: readonly ReceivedRow[]): Html {
       checkout.priceAmount,
       checkout.priceCurrency,
     )}</a></td>
-<td class="c3"><bdi>${cut(checkout.orderId)}</bdi></td><td class="num c4">${showTime(
+<td class="c3"><bdi>${cut(nameOf(checkout))}</bdi></td><td class="num c4">${showTime(
       locale,
       checkout.createdAt,
       now,

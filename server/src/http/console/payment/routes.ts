@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { readReceipt } from '../../../checkouts/buyer-receipts/read.ts'
 import { cancelCheckout } from '../../../checkouts/cancel.ts'
+import { nameOf } from '../../../checkouts/checkout.ts'
 import { readOwed } from '../../../checkouts/payments/likely.ts'
 import { openDecisions } from '../../../checkouts/payments/request-decision.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
@@ -157,7 +158,7 @@ function send(
 ): Promise<FastifyReply> {
   return screen.send({
     screen: 'payments',
-    title: trail.checkout?.orderId ?? trail.credits[0]?.paymentId ?? '',
+    title: (trail.checkout && nameOf(trail.checkout)) ?? trail.credits[0]?.paymentId ?? '',
     status: typed ? 422 : 200,
     // The answer to a form has no address to be loaded from again.
     isLive: typed === null,

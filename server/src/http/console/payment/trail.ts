@@ -1,7 +1,7 @@
 import type { Event, EventType, Refund } from '@farthing/sdk'
 import { toShown } from '../../../chains/families.ts'
 import type { BuyerReceipt } from '../../../checkouts/buyer-receipts/receipt.ts'
-import type { Checkout } from '../../../checkouts/checkout.ts'
+import { type Checkout, nameOf } from '../../../checkouts/checkout.ts'
 import type { Claim, Told } from '../../../checkouts/trail.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { type Html, html } from '../../page/html.ts'
@@ -88,7 +88,7 @@ function eventSteps(event: Event): TrailStep[] {
   const id = stepOf[event.type]
   if (!id) return []
   const { actor, data } = event
-  const order = 'checkout' in data && data.checkout ? data.checkout.orderId : ''
+  const order = 'checkout' in data && data.checkout ? nameOf(data.checkout) : ''
   const note = 'payment' in data ? (data.payment.note?.text ?? '–') : ''
   const by = actor ? (actor.name ?? `${actor.type} ${actor.id}`) : null
   return [step(id, new Date(event.createdAt), event, { order: html`<bdi>${order}</bdi>`, note }, by)]

@@ -1,5 +1,5 @@
 import { type BuyerReceipt, numberText, receiptPathOf } from '../../../checkouts/buyer-receipts/receipt.ts'
-import { storeFacts, toStoreWire } from '../../../checkouts/checkout.ts'
+import { nameOf, storeFacts, toStoreWire } from '../../../checkouts/checkout.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { isDust, isUndecided } from '../../../payments/credits/store-payments.ts'
 import { fill, type Html, html } from '../../page/html.ts'
@@ -47,7 +47,7 @@ function renderHead(screen: Screen, trail: Trail, main: CreditRow | null): Html 
   const next = nextOf(status, credit, back)
   const amount = credit === null ? '' : showTokens(locale, credit, back)
   const isPartBack = back > 0n && next !== 'refunded' && next !== 'partlyRefunded'
-  const order = checkout && html` / <bdi>${checkout.orderId}</bdi>`
+  const order = checkout && html` / <bdi>${nameOf(checkout)}</bdi>`
   const { title, text } = texts.next[next]
   const said = html`${fill(text, { amount })}${isPartBack && html` ${fill(texts.partBack, { amount })}`}`
   return html`<div class="head"><div><p class="soft"><a href="${base}/payments">${list.title}</a>${order}</p>

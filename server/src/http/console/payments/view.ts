@@ -1,5 +1,5 @@
 import type { Payment } from '@farthing/sdk'
-import type { Checkout } from '../../../checkouts/checkout.ts'
+import { type Checkout, nameOf } from '../../../checkouts/checkout.ts'
 import type { ReceivedRow } from '../../../checkouts/read.ts'
 import { networks } from '../../../networks.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
@@ -189,7 +189,7 @@ function linesOf(screen: Screen, shown: PaymentList): Line[] {
         href: `${base}/checkouts/${checkout.id}`,
         chip: renderState(texts, checkout, main, returned.get(main?.paymentId ?? '')),
         price: showMoney(locale, checkout.priceAmount, checkout.priceCurrency),
-        order: checkout.orderId,
+        order: nameOf(checkout),
         time: checkout.createdAt,
         ...moneyOf(locale, main && toPayment(main)),
       }
@@ -203,7 +203,7 @@ function linesOf(screen: Screen, shown: PaymentList): Line[] {
       price: checkout
         ? showMoney(locale, checkout.priceAmount, checkout.priceCurrency)
         : (money.received ?? ''),
-      order: checkout?.orderId ?? null,
+      order: checkout ? nameOf(checkout) : null,
       time: new Date(payment.includedAt),
       ...money,
     }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
-import type { Actor } from '@farthing/sdk'
+import type { Actor, Refund as Wire } from '@farthing/sdk'
 import type { FastifyReply } from 'fastify'
+import { nameOf } from '../../../checkouts/checkout.ts'
 import { readCheckouts } from '../../../checkouts/read.ts'
 import type { Context } from '../../../context.ts'
 import { isId, randomText } from '../../../ids.ts'
@@ -55,7 +56,8 @@ export function mountRefunds(store: StoreRoutes, ctx: Context): void {
     const cursor = isId('rf', screen.asked('cursor')) ? screen.asked('cursor') : null
     const wanted = { status, cursor, limit: rowsPerPage }
     const { data: refunds, nextCursor } = await listRefunds(screen.ctx, screen.storeId, wanted)
-    const main = renderList(screen, { status, cursor, refunds, nextCursor })
+    const names = await readNames(screen, refunds)
+    const main = renderList(screen, { status, cursor, refunds, nextCursor, names })
     const parameters = new URLSearchParams({ ...(status && { status }), limit: `${rowsPerPage}` })
     return screen.send({
       screen: 'refunds',
@@ -207,17 +209,28 @@ async function refuse(screen: Screen, error: unknown): Promise<FastifyReply> {
 }
 
 /** The screen of the refund in the path. */
+/** What people call the checkouts that the money came for, by their ids. */
+async function readNames(
+  { ctx, storeId }: Screen,
+  refunds: readonly Wire[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = refunds.flatMap(({ checkoutId }) => checkoutId ?? [])
+  const checkouts = await readCheckouts(ctx.db, storeId, ids)
+  return new Map([...checkouts].map(([id, checkout]) => [id, nameOf(checkout)]))
+}
+
 async function sendOne(screen: Screen, problem: string | null): Promise<FastifyReply> {
   const { storeId, store, session } = screen
   const refund = await findRefund(screen.ctx.db, storeId, idOf(screen))
   if (!refund) throw new Refusal('not_found')
   const wire = toWire(refund)
-  const one: One = { refund, wire, problem, mayVouch: mayVouch(store.role, session.member.id, refund) }
+  const names = await readNames(screen, [wire])
+  const one: One = { refund, wire, names, problem, mayVouch: mayVouch(store.role, session.member.id, refund) }
   const line = renderApiLine(screen, { path: `/refunds/${wire.id}` })
   return screen.send({
     ...(problem !== null && { status: 409 }),
     screen: 'refunds',
-    title: `${screen.texts.refunds.id} ${wire.orderId ?? wire.id}`,
+    title: `${screen.texts.refunds.id} ${names.get(wire.checkoutId ?? '') ?? wire.id}`,
     isLive: problem === null,
     main: html`${renderOne(screen, one)}${line}`,
   })

@@ -1,6 +1,7 @@
 import type { RefundStatus, RefundWay, Refund as Wire } from '@farthing/sdk'
 import { toShown } from '../../../chains/families.ts'
 import { describeForWallets } from '../../../chains/wallet-links.ts'
+import { hasOwnOrder } from '../../../checkouts/checkout.ts'
 import { parsePrice } from '../../../money.ts'
 import { networks } from '../../../networks.ts'
 import type { CreditRow } from '../../../payments/credits/credit.ts'
@@ -58,9 +59,13 @@ type RefundList = {
   readonly cursor: string | null
   readonly refunds: readonly Wire[]
   readonly nextCursor: string | null
+  readonly names: Names
 }
 
-export function renderList(screen: Screen, { status, cursor, nextCursor, refunds }: RefundList): Html {
+/** What people call the checkouts that the money came for, by their ids. */
+type Names = ReadonlyMap<string, string>
+
+export function renderList(screen: Screen, { status, cursor, nextCursor, refunds, names }: RefundList): Html {
   const texts = screen.texts.refunds
   const path = `${screen.base}/refunds`
   const filter = (wanted: RefundStatus | null, text: string) =>
@@ -69,7 +74,7 @@ export function renderList(screen: Screen, { status, cursor, nextCursor, refunds
   return html`${renderHead(texts.title, { about: html`<p class="soft words">${texts.about}</p>` })}
 <div class="pane stack"><div class="row">${filters}</div>
 <p class="live soft">${screen.texts.frame.live}</p></div>
-${refunds.length > 0 ? renderRefunds(screen, refunds) : renderNone(screen, status !== null)}
+${refunds.length > 0 ? renderRefunds(screen, refunds, names) : renderNone(screen, status !== null)}
 ${renderPager(
   texts,
   cursor === null ? null : withQuery(path, { status }),
@@ -83,7 +88,7 @@ function renderNone({ base, texts: { refunds: texts } }: Screen, isNarrow: boole
 <p><a class="button quiet" href="${base}/payments">${texts.toPayments}</a></p></section>`
 }
 
-function renderRefunds(screen: Screen, refunds: readonly Wire[]): Html {
+function renderRefunds(screen: Screen, refunds: readonly Wire[], names: Names): Html {
   const { base, locale, now } = screen
   const texts = screen.texts.refunds
   const columns = [
@@ -92,13 +97,14 @@ function renderRefunds(screen: Screen, refunds: readonly Wire[]): Html {
   ]
   const soft = (text: string) => html`<span class="soft">${text}</span>`
   const rows = refunds.map((refund) => {
-    const { id, recipient, orderId, createdAt } = refund
+    const { id, recipient, checkoutId, createdAt } = refund
+    const name = names.get(checkoutId ?? '')
     const turn = turnOf(refund)
     const whose = texts.turns[turn]
     return html`<tr><td class="c2">${renderStatus(screen, refund)}</td>
 <td class="num c1"><a class="whole" href="${base}/refunds/${id}">${showBriefly(locale, refund, refund.amount)}</a></td>
 <td class="c3">${isStoresTurn(turn) ? html`<strong>${whose}</strong>` : soft(whose)}</td>
-<td>${orderId === null ? soft('–') : html`<bdi>${cut(orderId)}</bdi>`}</td>
+<td>${name === undefined ? soft('–') : html`<bdi>${cut(name)}</bdi>`}</td>
 <td>${recipient === null ? soft(texts.toNobody) : showShort(recipient)}</td>
 <td class="num c4">${showTime(locale, new Date(createdAt), now)}</td></tr>
 `
@@ -119,6 +125,7 @@ function renderStatus({ texts }: Pick<Screen, 'texts'>, refund: Wire): Html {
 export type One = {
   readonly refund: Refund
   readonly wire: Wire
+  readonly names: Names
   /** See `mayVouch` in routes.ts. */
   readonly mayVouch: boolean
   /** Why the last attempt was refused. */
@@ -132,7 +139,8 @@ export function renderOne(screen: Screen, one: One): Html {
   const turn = turnOf(wire)
   const { title, text } = texts.next[turn]
   const mayWrite = screen.may('refunds:write')
-  const order = wire.orderId !== null && html` / <bdi>${wire.orderId}</bdi>`
+  const name = one.names.get(wire.checkoutId ?? '')
+  const order = name !== undefined && html` / <bdi>${name}</bdi>`
   const steps = stepsOf(refund, wire, locale).map((step) => renderOneStep(screen, step))
   return html`<div class="head"><div><p class="soft"><a href="${base}/refunds">${texts.title}</a>${order}</p>
 <h1 class="price"><bdi>${showTokens(locale, wire, wire.amount)}</bdi> ${renderStatus(screen, wire)}</h1>
@@ -425,7 +433,8 @@ ${renderFact(texts.left, html`<strong>${units(left)}</strong>`)}</dl>
 function renderOrder({ locale, texts }: Screen, { checkout, due }: PaidOrder, payment: CreditRow): Html {
   const { orderId, description, priceAmount, priceCurrency, rate } = checkout
   const price = showMoney(locale, priceAmount, priceCurrency)
-  return html`<dl class="list">${renderFact(texts.refunds.order, html`<bdi>${cut(orderId)}</bdi>`)}
+  const order = hasOwnOrder(checkout) ? html`<bdi>${cut(orderId)}</bdi>` : null
+  return html`<dl class="list">${renderFact(texts.refunds.order, order)}
 ${description !== null && renderFact(texts.refunds.description, html`<bdi>${description}</bdi>`)}
 ${renderFact(texts.payments.price, price)}
 ${rate && renderFact(texts.refunds.dueFor, showTokens(locale, payment, due))}</dl>`

@@ -1147,9 +1147,9 @@ export const en = {
     },
     whatFor: 'What was it for? These asked for about this amount',
     noneLikely:
-      'No recent unpaid checkout asked for about this amount. If you know the order, search for it.',
+      'No recent unpaid checkout asked for about this amount. If you know what it was for, search for it.',
     found: 'Checkouts found for {text}',
-    notFound: 'There is no unpaid checkout with the order or id {text}.',
+    notFound: 'There is no unpaid checkout with {text} in its order, description or id.',
     reasons: {
       same: 'It asked for the same amount.',
       named: 'Named on the page. Anyone can name any transaction, so this is no proof.',
@@ -1158,7 +1158,7 @@ export const en = {
     },
     namedElsewhere:
       'Named on the page of {order}, which asked for {due}. Anyone can name any transaction, so this is no proof.',
-    another: 'Another checkout: its order or id',
+    another: 'Another checkout: order, words or id',
     find: 'Find',
     accept: 'Accept for the chosen checkout',
     acceptFor: 'Accept for {order}',

@@ -1183,9 +1183,9 @@ export const es: typeof en = {
     },
     whatFor: '¿Para qué era? Estos pedían más o menos esta cantidad',
     noneLikely:
-      'Ningún cobro reciente sin pagar pedía más o menos esta cantidad. Si conoce el pedido, búsquelo.',
+      'Ningún cobro reciente sin pagar pedía más o menos esta cantidad. Si sabe para qué era, búsquelo.',
     found: 'Cobros encontrados para {text}',
-    notFound: 'No hay ningún cobro sin pagar con el pedido o id {text}.',
+    notFound: 'No hay ningún cobro sin pagar con {text} en su pedido, su descripción o su id.',
     reasons: {
       same: 'Pedía la misma cantidad.',
       named: 'Indicada en la página. Cualquiera puede indicar cualquier transacción, así que no prueba nada.',
@@ -1194,7 +1194,7 @@ export const es: typeof en = {
     },
     namedElsewhere:
       'Indicada en la página de {order}, que pedía {due}. Cualquiera puede indicar cualquier transacción, así que no prueba nada.',
-    another: 'Otro cobro: su pedido o id',
+    another: 'Otro cobro: pedido, palabras o id',
     find: 'Buscar',
     accept: 'Aceptar para el elegido',
     acceptFor: 'Aceptar para {order}',

@@ -1,4 +1,4 @@
-import type { Checkout, Option } from '../../../checkouts/checkout.ts'
+import { type Checkout, hasOwnOrder, type Option } from '../../../checkouts/checkout.ts'
 import type { CheckoutView } from '../../../checkouts/view.ts'
 import { parseDecimal, unitsToText } from '../../../money.ts'
 import { networks } from '../../../networks.ts'
@@ -125,7 +125,7 @@ export function renderFacts(
   return html`<section class="facts">
 <dl>
 ${description !== null && renderFact(texts.description, bdi(description))}
-${renderFact(texts.order, bdi(orderId))}
+${hasOwnOrder(checkout) && renderFact(texts.order, bdi(orderId))}
 ${isConverted && money && !isPriceFirst && renderFact(texts.price, price())}
 ${isConverted && renderFact(texts.rate, bdi(describeRate(rate, priceCurrency, symbol)))}
 ${address && renderFact(texts[address.label], renderAddress(address.text, mark))}
