@@ -198,15 +198,17 @@ grant execute on function delete_over to farthing_work;
 revoke execute on function delete_links_over from public;
 grant execute on function delete_links_over to farthing_work;
 
--- audit: compares the books with the chains. It reads who was paid, and what, and writes only what it found, so whoever takes
+-- audit: compares the books with the chains. It reads who paid whom, and what, and writes only what it found, so whoever takes
 -- it can hide a finding and make one up, but no payment. work, which writes payments, writes no finding.
 grant select (id, mode) on stores to farthing_audit;
 grant select (store_id, pay_to, family, created_at, retired_at, released_at, proven_at, registration, unowned, elsewhere)
   on wallets to farthing_audit;
-grant select (id, store_id, status, created_at) on checkouts to farthing_audit;
-grant select (network, transaction_hash, asset, pay_to, amount, block_time, orphaned_at, checkout_id, store_id)
+grant select (id, store_id, status, created_at, options) on checkouts to farthing_audit;
+grant select (network, transaction_hash, asset, payer, pay_to, amount, block_time, orphaned_at, checkout_id, store_id,
+    payment_id)
   on credits to farthing_audit;
-grant select on kept_credits to farthing_audit;
+grant select on kept_credits, audit_accepts to farthing_audit;
+grant select, delete, update (changes) on audit_changes to farthing_audit;
 grant select, insert, update (received, sent, balance, credits, credited, checked_at) on audit_days to farthing_audit;
 grant select, insert, update (amount, resolved_at) on audit_findings to farthing_audit;
 grant select, insert, update (ran_at, calls, trouble, trouble_since) on audit_runs to farthing_audit;

@@ -305,6 +305,39 @@ CREATE FUNCTION public.nonce_key(network text, asset text, payer text, nonce tex
     then sha256(convert_to(concat_ws(' ', 'nonce', network, asset, payer, nonce), 'UTF8')) end
 $$;
 
+CREATE FUNCTION public.note_accept() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+begin
+  insert into audit_accepts (payment_id) values (new.payment_id) on conflict do nothing;
+  return null;
+end $$;
+
+CREATE FUNCTION public.note_credit() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+begin
+  insert into audit_changes as c (network, wallet, day, changes)
+  select distinct k.network, k.wallet, (k.at at time zone 'UTC')::date, 1
+  from (values (old.network, old.pay_to, old.block_time), (new.network, new.pay_to, new.block_time))
+    as k (network, wallet, at) order by 1, 2, 3
+  on conflict (network, wallet, day) do update set changes = c.changes + 1;
+  return null;
+end $$;
+
+CREATE FUNCTION public.note_credits() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+begin
+  insert into audit_changes as c (network, wallet, day, changes)
+  select distinct k.network, k.pay_to, (k.block_time at time zone 'UTC')::date, 1 from new_credits k order by 1, 2, 3
+  on conflict (network, wallet, day) do update set changes = c.changes + 1;
+  return null;
+end $$;
+
 CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time zone, in_mode text) RETURNS TABLE(store_id text, may_decide boolean)
     LANGUAGE sql STABLE
     AS $$
@@ -384,13 +417,24 @@ CREATE TABLE public.api_keys (
     CONSTRAINT api_keys_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
 );
 
+CREATE TABLE public.audit_accepts (
+    payment_id text NOT NULL COLLATE pg_catalog."C"
+);
+
+CREATE TABLE public.audit_changes (
+    network text NOT NULL COLLATE pg_catalog."C",
+    wallet text NOT NULL COLLATE pg_catalog."C",
+    day date NOT NULL,
+    changes bigint NOT NULL
+);
+
 CREATE TABLE public.audit_days (
     network text NOT NULL COLLATE pg_catalog."C",
     wallet text NOT NULL COLLATE pg_catalog."C",
     asset text NOT NULL COLLATE pg_catalog."C",
     day date NOT NULL,
-    received numeric(78,0) NOT NULL,
-    sent numeric(78,0) NOT NULL,
+    received numeric(78,0),
+    sent numeric(78,0),
     balance numeric(78,0),
     credits integer NOT NULL,
     credited numeric(78,0) NOT NULL,
@@ -411,7 +455,7 @@ CREATE TABLE public.audit_findings (
     store_id text COLLATE pg_catalog."C",
     found_at timestamp with time zone NOT NULL,
     resolved_at timestamp with time zone,
-    CONSTRAINT audit_findings_kind_check CHECK ((kind = ANY (ARRAY['missing'::text, 'dust'::text, 'sibling'::text, 'unfounded'::text, 'unpaid'::text, 'balance'::text])))
+    CONSTRAINT audit_findings_kind_check CHECK ((kind = ANY (ARRAY['missing'::text, 'dust'::text, 'sibling'::text, 'elsewhere'::text, 'unfounded'::text, 'unpaid'::text, 'balance'::text, 'busy'::text])))
 );
 
 ALTER TABLE public.audit_findings ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -1399,6 +1443,12 @@ ALTER TABLE ONLY public.alert_cursors
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.audit_accepts
+    ADD CONSTRAINT audit_accepts_pkey PRIMARY KEY (payment_id);
+
+ALTER TABLE ONLY public.audit_changes
+    ADD CONSTRAINT audit_changes_pkey PRIMARY KEY (network, wallet, day);
+
 ALTER TABLE ONLY public.audit_days
     ADD CONSTRAINT audit_days_pkey PRIMARY KEY (network, wallet, asset, day);
 
@@ -1870,7 +1920,11 @@ CREATE INDEX webhook_endpoints_due ON public.webhook_endpoints USING btree (due_
 
 CREATE UNIQUE INDEX webhook_endpoints_one_per_url ON public.webhook_endpoints USING btree (store_id, url) WHERE (deleted_at IS NULL);
 
+CREATE TRIGGER accept_is_noted AFTER INSERT ON public.decisions FOR EACH ROW WHEN ((new.kind = 'accept'::text)) EXECUTE FUNCTION public.note_accept();
+
 CREATE TRIGGER credit_is_followed AFTER INSERT OR UPDATE OF orphaned_at, checkout_id ON public.credits FOR EACH ROW WHEN ((new.nonce IS NOT NULL)) EXECUTE FUNCTION public.follow_credit();
+
+CREATE TRIGGER insert_is_noted AFTER INSERT ON public.credits REFERENCING NEW TABLE AS new_credits FOR EACH STATEMENT EXECUTE FUNCTION public.note_credits();
 
 CREATE TRIGGER making_is_guarded BEFORE INSERT OR UPDATE ON public.wallet_changes FOR EACH ROW EXECUTE FUNCTION public.guard_change();
 
@@ -1881,6 +1935,8 @@ CREATE TRIGGER refund_is_guarded BEFORE UPDATE OF status ON public.refunds FOR E
 CREATE TRIGGER status_is_guarded BEFORE UPDATE OF status ON public.checkouts FOR EACH ROW EXECUTE FUNCTION public.guard_status();
 
 CREATE TRIGGER terms_are_kept BEFORE UPDATE OF recipient ON public.refunds FOR EACH ROW EXECUTE FUNCTION public.keep_terms();
+
+CREATE TRIGGER update_is_noted AFTER UPDATE ON public.credits FOR EACH ROW WHEN ((((((((((old.network IS DISTINCT FROM new.network) OR (old.transaction_hash IS DISTINCT FROM new.transaction_hash)) OR (old.asset IS DISTINCT FROM new.asset)) OR (old.payer IS DISTINCT FROM new.payer)) OR (old.pay_to IS DISTINCT FROM new.pay_to)) OR (old.amount IS DISTINCT FROM new.amount)) OR (old.block_time IS DISTINCT FROM new.block_time)) OR (old.checkout_id IS DISTINCT FROM new.checkout_id)) OR ((old.orphaned_at IS NULL) IS DISTINCT FROM (new.orphaned_at IS NULL)))) EXECUTE FUNCTION public.note_credit();
 
 CREATE TRIGGER use_is_guarded BEFORE INSERT OR UPDATE OF registration, retired_at ON public.wallets FOR EACH ROW EXECUTE FUNCTION public.guard_wallet();
 
@@ -2119,6 +2175,8 @@ ALTER TABLE public.mail_counts ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.movement_quarters ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.movements ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY not_the_audits ON public.schedules AS RESTRICTIVE TO farthing_work USING ((name !~~ 'audit%'::text)) WITH CHECK ((name !~~ 'audit%'::text));
 
 CREATE POLICY one_store ON public.address_requests AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 

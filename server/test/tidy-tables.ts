@@ -8,6 +8,8 @@ export const owners: Readonly<Record<string, string>> = {
   address_requests: 'refunds',
   alert_cursors: 'members',
   api_keys: 'stores',
+  audit_accepts: 'audit',
+  audit_changes: 'audit',
   audit_days: 'audit',
   audit_findings: 'audit',
   audit_runs: 'audit',

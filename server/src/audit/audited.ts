@@ -9,15 +9,13 @@ export type Audited = {
   readonly history: History
   /** Whether payments are accepted on it. */
   readonly isFollowed: boolean
-  /** Wallets with more transfers in a day than can be compared: not asked about again by this process. */
-  readonly busy: Set<string>
 }
 
 /** The networks that have nodes, whether payments are accepted there or not. */
-export function listAudited(ctx: Context): Audited[] {
+export function listAudited(ctx: Context, transfersMax?: number): Audited[] {
   return networks.flatMap((network) => {
-    const history = openHistory(ctx, network)
+    const history = openHistory(ctx, network, transfersMax)
     const isFollowed = ctx.config.networks.includes(network.id)
-    return history === null ? [] : [{ network, history, isFollowed, busy: new Set() }]
+    return history === null ? [] : [{ network, history, isFollowed }]
   })
 }

@@ -6,6 +6,10 @@ import type { Arrived, Credited, Discrepancy } from './finding.ts'
 export type DueWallet = {
   readonly wallet: string
   readonly isProven: boolean
+  /** Whether the books say that another cell owns it. `work` writes that, so it is compared all the same. */
+  readonly isElsewhere: boolean
+  /** Whether it had too many transfers on the day before. */
+  readonly wasBusy: boolean
   readonly createdAt: Date
   /** Such as 2026-11-16, in UTC. */
   readonly day: string
@@ -14,12 +18,21 @@ export type DueWallet = {
 /** Money to a wallet that its store has retired without proving it is recorded for this long. */
 const retiredDays = 9
 
-/** SQL: the wallets of a network’s stores, $1 its family and $2 its mode. One that another cell owns is audited there. */
+/** SQL: the wallets of a network’s stores, $1 its family and $2 its mode. */
 const ours = `select w.pay_to as wallet, min(w.created_at) as created_at, bool_or(w.proven_at is not null) as is_proven,
+    bool_and(w.elsewhere) as is_elsewhere,
     case when bool_and(w.proven_at is null and w.retired_at is not null)
       then max(w.retired_at) + interval '${retiredDays} days' end as ended_at
   from wallets w join stores s on s.id = w.store_id and s.mode = $2
-  where w.family = $1 and w.registration > 0 and not w.elsewhere and not w.unowned group by w.pay_to`
+  where w.family = $1 and w.registration > 0 and not w.unowned group by w.pay_to`
+
+/** SQL: the columns of `DueWallet`, on a network and day. */
+const dueOn = (
+  network: string,
+  day: string,
+) => `wallet, is_proven as "isProven", is_elsewhere as "isElsewhere",
+  created_at as "createdAt", ${day}::text as day, exists (select 1 from audit_days b where b.network = ${network}
+    and b.wallet = o.wallet and b.day = ${day} - 1 and b.received is null) as "wasBusy"`
 
 /** The wallets whose next day is over, the earliest day first. */
 export async function listDue(
@@ -32,7 +45,7 @@ export async function listDue(
        select o.*, coalesce((select max(d.day) + 1 from audit_days d where d.network = $3 and d.wallet = o.wallet),
          (o.created_at at time zone 'UTC')::date) as day
        from ours o)
-     select wallet, is_proven as "isProven", created_at as "createdAt", day::text as day from next
+     select ${dueOn('$3', 'o.day')} from next o
      where day < $4::date and (ended_at is null or day <= (ended_at at time zone 'UTC')::date)
      order by day, is_proven desc, wallet`,
     [family, mode, caip2, today],
@@ -40,38 +53,89 @@ export async function listDue(
 }
 
 /** The wallets as they are compared for one day, whether that was done before or not. */
-export async function listOn(db: Database, { family, mode }: Network, day: string): Promise<DueWallet[]> {
+export async function listOn(
+  db: Database,
+  { family, mode, caip2 }: Network,
+  day: string,
+): Promise<DueWallet[]> {
   return await db.query<DueWallet>(
     `with ours as (${ours})
-     select wallet, is_proven as "isProven", created_at as "createdAt", $3::date::text as day from ours
+     select ${dueOn('$4', '$3::date')} from ours o
      where (created_at at time zone 'UTC')::date <= $3::date and (ended_at is null or ended_at > $3::date)
      order by is_proven desc, wallet`,
-    [family, mode, day],
+    [family, mode, day, caip2],
   )
 }
 
-/** The wallets of a day that was compared, and for which the books say something else now. */
-export async function listChanged(db: Database, network: string, day: string): Promise<string[]> {
-  const rows = await db.query<{ wallet: string }>(
-    `select distinct d.wallet from audit_days d
-     left join (select k.pay_to, k.asset, count(*)::integer as credits, sum(k.amount) as credited from credits k
-         where k.network = $1 and k.orphaned_at is null and ${onDay('k', '$2')} group by k.pay_to, k.asset) k
-       on k.pay_to = d.wallet and k.asset = d.asset
-     where d.network = $1 and d.day = $2::date
-       and (d.credits <> coalesce(k.credits, 0) or d.credited <> coalesce(k.credited, 0))`,
-    [network, day],
+/** How often the credits of a wallet and day have changed since they were compared. */
+export type Changed = { readonly wallet: string; readonly day: string; readonly changes: string }
+
+/** More wallets and days are left for the next run. */
+const changedMax = 2_000
+
+/** Days that are over and changed, or that are not to come yet, the latest first; `isCompared` if they were before. */
+export async function listChanged(
+  db: Database,
+  network: string,
+  today: string,
+): Promise<readonly (Changed & { readonly isCompared: boolean })[]> {
+  return await db.query(
+    `select c.wallet, c.day::text as day, c.changes::text as changes, exists (select 1 from audit_days d
+       where d.network = c.network and d.wallet = c.wallet and d.day = c.day) as "isCompared"
+     from audit_changes c where c.network = $1 and (c.day < $2::date or c.day > $2::date + 1)
+     order by c.day desc, c.wallet limit $3`,
+    [network, today, changedMax],
   )
-  return rows.map(({ wallet }) => wallet)
 }
 
-/** The days of a network with open findings, the latest first. */
-export async function listOpenDays(db: Database, network: string, limit: number): Promise<string[]> {
-  const rows = await db.query<{ day: string }>(
-    `select distinct day::text as day from audit_findings where network = $1 and resolved_at is null
-     order by day desc limit $2`,
-    [network, limit],
+/** Networks of which the books have changed. */
+export async function listChangedNetworks(db: Database): Promise<string[]> {
+  const rows = await db.query<{ network: string }>('select distinct network from audit_changes order by 1')
+  return rows.map(({ network }) => network)
+}
+
+export async function readChanges(
+  db: Database,
+  network: string,
+  wallets: readonly string[],
+  day: string,
+): Promise<readonly Omit<Changed, 'day'>[]> {
+  return await db.query(
+    `select wallet, changes::text as changes from audit_changes
+     where network = $1 and wallet = any($2) and day = $3`,
+    [network, wallets, day],
   )
-  return rows.map(({ day }) => day)
+}
+
+/** Those that changed meanwhile, or are changing now, stay. */
+export async function endChanges(
+  tx: Transaction,
+  network: string,
+  day: string,
+  changes: readonly Omit<Changed, 'day'>[],
+): Promise<void> {
+  await tx.query(
+    `delete from audit_changes c using (select a.wallet from audit_changes a
+         join json_to_recordset($3) as i (wallet text, changes bigint) on i.wallet = a.wallet and i.changes = a.changes
+         where a.network = $1 and a.day = $2 for update of a skip locked) over
+     where c.network = $1 and c.day = $2 and c.wallet = over.wallet`,
+    [network, day, JSON.stringify(changes)],
+  )
+}
+
+/** Transactions of payments that an earlier comparison called unfounded. */
+export async function listOpenTransactions(
+  db: Database,
+  network: string,
+  wallets: readonly string[],
+  day: string,
+): Promise<string[]> {
+  const rows = await db.query<{ hash: string }>(
+    `select distinct transaction_hash as hash from audit_findings
+     where network = $1 and wallet = any($2) and day = $3 and kind = 'unfounded' and resolved_at is null`,
+    [network, wallets, day],
+  )
+  return rows.map(({ hash }) => hash)
 }
 
 /** SQL: whether the credit’s block is of this day in UTC. */
@@ -81,12 +145,12 @@ function onDay(credit: string, day: string): string {
 }
 
 /** SQL: the columns of `Credited`. */
-export const credited = `k.network, k.transaction_hash as "transaction", k.asset, k.pay_to as "to", k.amount::text as amount,
-  k.block_time as at, k.checkout_id as "checkoutId", k.store_id as "storeId"`
+const credited = `k.network, k.transaction_hash as "transaction", k.asset, k.payer, k.pay_to as "to",
+  k.amount::text as amount, k.block_time as at, k.checkout_id as "checkoutId", k.store_id as "storeId"`
 
-export type RawCredited = Omit<Credited, 'amount'> & { readonly amount: string }
+type RawCredited = Omit<Credited, 'amount'> & { readonly amount: string }
 
-export function toCredited(row: RawCredited): Credited {
+function toCredited(row: RawCredited): Credited {
   return { ...row, amount: BigInt(row.amount) }
 }
 
@@ -105,32 +169,45 @@ export async function listCredits(
   return rows.map(toCredited)
 }
 
-/** Those transfers that the books do not have, on any day. What retention deleted was in the books. */
-export async function listUnrecorded(
+/** What the books have of these transactions for these wallets, on any day. */
+export async function listCreditsOf(
+  db: Database,
+  network: string,
+  wallets: readonly string[],
+  transactions: readonly string[],
+): Promise<Credited[]> {
+  if (transactions.length === 0) return []
+  const rows = await db.query<RawCredited>(
+    `select ${credited} from credits k
+     where k.transaction_hash = any($3) and k.network = $1 and k.pay_to = any($2) and k.orphaned_at is null
+     order by k.payment_id`,
+    [network, wallets, transactions],
+  )
+  return rows.map(toCredited)
+}
+
+/** Those whose payments retention has deleted, or whose payers were erased: the books have had them. */
+export async function listKept(
   db: Database,
   network: string,
   arrived: readonly Arrived[],
-): Promise<Arrived[]> {
-  if (arrived.length === 0) return []
-  const rows = await db.query<{ place: number }>(
-    `select i.place from json_to_recordset($2) as i
-       (place integer, transaction_hash text, asset text, payer text, pay_to text, amount numeric, position integer)
-     where (select count(*) from credits k where k.transaction_hash = i.transaction_hash and k.network = $1
-         and k.asset = i.asset and k.pay_to = i.pay_to and k.amount = i.amount and k.orphaned_at is null) <= i.position
-       and not exists (select 1 from kept_credits x where x.key =
-         credit_key($1, i.transaction_hash, i.asset, i.payer, i.pay_to, i.amount, i.position))
-     order by i.place`,
+): Promise<ReadonlySet<Arrived>> {
+  if (arrived.length === 0) return new Set()
+  const rows = await db.query<{ at: number }>(
+    `select i.at from json_to_recordset($2) as i
+       (at integer, transaction_hash text, asset text, payer text, pay_to text, amount numeric, position integer)
+     where exists (select 1 from kept_credits x where x.key =
+       credit_key($1, i.transaction_hash, i.asset, i.payer, i.pay_to, i.amount, i.position))`,
     [
       network,
-      JSON.stringify(
-        arrived.map(({ transaction, asset, from, to, amount, position }, place) => ({
-          ...{ place, transaction_hash: transaction, asset, payer: from, pay_to: to, position },
-          amount: amount.toString(),
+      toJson(
+        arrived.map(({ transaction, asset, from, to, amount, position }, at) => ({
+          ...{ at, transaction_hash: transaction, asset, payer: from, pay_to: to, amount, position },
         })),
       ),
     ],
   )
-  return rows.flatMap(({ place }) => arrived[place] ?? [])
+  return new Set(rows.flatMap(({ at }) => arrived[at] ?? []))
 }
 
 /** What a wallet held at the end of the day before; absent if that day was not compared, or nobody could tell. */
@@ -152,8 +229,9 @@ export async function readBalances(
 export type ComparedDay = {
   readonly wallet: string
   readonly asset: string
-  readonly received: bigint
-  readonly sent: bigint
+  /** Null if there were too many transfers. */
+  readonly received: bigint | null
+  readonly sent: bigint | null
   readonly balance: bigint | null
   readonly credits: number
   readonly credited: bigint
@@ -189,44 +267,55 @@ function toJson(value: unknown): string {
 export async function writeFindings(
   db: Database | Transaction,
   { caip2, mode }: { readonly caip2: string; readonly mode: string },
-  day: string,
   differences: readonly Discrepancy[],
 ): Promise<number> {
   if (differences.length === 0) return 0
   const rows = await db.query<{ isNew: boolean }>(
     `insert into audit_findings as f
        (kind, network, wallet, asset, day, transaction_hash, position, amount, checkout_id, store_id, found_at)
-     select i.kind, $1, i.wallet, i.asset, $3, i.transaction, i.position, i.amount, i."checkoutId",
+     select i.kind, $1, i.wallet, i.asset, i.day, i.transaction, i.position, i.amount, i."checkoutId",
        coalesce(i."storeId", o.store_id), clock()
-     from json_to_recordset($4) as i (kind text, wallet text, asset text, transaction text, position integer,
+     from json_to_recordset($3) as i (kind text, day date, wallet text, asset text, transaction text, position integer,
        amount numeric, "checkoutId" text, "storeId" text)
-     left join lateral (select store_id from payment_owners(i.wallet, ($3::date + 1)::timestamp at time zone 'UTC', $2)
+     left join lateral (select store_id from payment_owners(i.wallet, (i.day + 1)::timestamp at time zone 'UTC', $2)
        where i."storeId" is null) o on true
      on conflict (network, wallet, asset, day, kind, transaction_hash, position, checkout_id, store_id)
        do update set resolved_at = null, amount = excluded.amount
          where f.resolved_at is not null or f.amount <> excluded.amount
      returning true as "isNew"`,
-    [caip2, mode, day, toJson(differences)],
+    [caip2, mode, toJson(differences)],
   )
   return rows.length
 }
 
-/** Ends the findings about these wallets and this day that the last comparison did not make again. */
+/**
+ * Ends the findings about these wallets that the last comparison did not make again: those of the day, and those about
+ * payments of the transactions that were looked at, whatever day they say.
+ */
 export async function resolveOthers(
   tx: Transaction,
   network: string,
-  { wallets, day }: { readonly wallets: readonly string[]; readonly day: string },
+  {
+    wallets,
+    day,
+    transactions,
+  }: {
+    readonly wallets: readonly string[]
+    readonly day: string
+    readonly transactions: readonly string[]
+  },
   differences: readonly Discrepancy[],
 ): Promise<number> {
   const rows = await tx.query(
     `update audit_findings f set resolved_at = clock()
-     where f.network = $1 and f.wallet = any($2) and f.day = $3 and f.resolved_at is null
-       and not exists (select 1 from json_to_recordset($4) as i (kind text, wallet text, asset text, transaction text,
-           position integer, "checkoutId" text)
-         where i.kind = f.kind and i.wallet = f.wallet and i.asset = f.asset and i.transaction = f.transaction_hash
+     where f.network = $1 and f.wallet = any($2) and f.resolved_at is null and f.kind <> 'unpaid'
+       and (f.day = $3 or (f.kind = 'unfounded' and f.transaction_hash = any($5)))
+       and not exists (select 1 from json_to_recordset($4) as i (kind text, day date, wallet text, asset text,
+           transaction text, position integer, "checkoutId" text)
+         where i.kind = f.kind and i.day = f.day and i.wallet = f.wallet and i.asset = f.asset and i.transaction = f.transaction_hash
            and i.position = f.position and i."checkoutId" is not distinct from f.checkout_id)
      returning 1 as one`,
-    [network, wallets, day, toJson(differences)],
+    [network, wallets, day, toJson(differences), transactions],
   )
   return rows.length
 }

@@ -1,16 +1,18 @@
-import { TooManyTransfersError } from '../chains/history.ts'
 import { isNodeError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
+import { networks } from '../networks.ts'
 import { addDays } from '../zone.ts'
 import type { Audited } from './audited.ts'
-import { auditDay, type DayResult } from './day.ts'
+import { auditDay, auditStray, type DayResult } from './day.ts'
+import type { Ledger } from './judge.ts'
 import * as rows from './rows.ts'
-import { findSuspects, lookedBackDays } from './suspects.ts'
 
 /** As many as one question to a node names. */
 const walletsPerQuestion = 500
-/** Days with open findings that are looked at again in each run. */
-const openDaysMax = 50
+/** Days whose books have changed that are compared again in each run. */
+const againMax = 50
+/** A day may still be compared this long after it ended, because nodes were away. */
+const behindDays = 3
 
 /** Told after each comparison, and where one was not possible. */
 export type Comparison = {
@@ -22,13 +24,17 @@ type Asked = {
   /** Whether to go on with the next question. */
   isOver(): boolean
   tell(told: Comparison): void
+  tellStray(told: { readonly network: string; readonly day: string; readonly found: number }): void
 }
 
-/** Wallets of one day that are asked about together. Those that nobody has proven can be anybody’s busy address. */
+/**
+ * Wallets of one day that are asked about together. Those that nobody has proven can be anybody’s busy address, and one
+ * that was busy the day before is asked about alone.
+ */
 function groupDue(due: readonly rows.DueWallet[]): rows.DueWallet[][] {
-  const days = Map.groupBy(due, ({ day, isProven, createdAt }) => {
+  const days = Map.groupBy(due, ({ day, wallet, isProven, wasBusy, createdAt }) => {
     const isFirst = createdAt.toISOString().slice(0, 10) === day
-    return `${day} ${isProven} ${isFirst ? createdAt.getTime() : ''}`
+    return `${day} ${isProven} ${isFirst ? createdAt.getTime() : ''} ${wasBusy ? wallet : ''}`
   })
   return [...days.values()].flatMap((group) =>
     Array.from({ length: Math.ceil(group.length / walletsPerQuestion) }, (_, i) =>
@@ -53,49 +59,64 @@ export async function auditDue(
     const before = one.history.countCalls()
     const troubles: string[] = []
     // A first pass for what is due may make more due: the next day.
-    for (let isMore = true; isMore && !asked.isOver(); ) {
-      const due = (await rows.listDue(ctx.db, one.network, today)).filter(
-        ({ wallet }) => !one.busy.has(wallet),
-      )
-      isMore = await auditGroups(ctx, one, due, asked, troubles)
-    }
-    for (const day of await rows.listOpenDays(ctx.db, caip2, openDaysMax))
-      await auditChanged(ctx, one, day, asked, troubles)
+    for (let isMore = true; isMore && !asked.isOver(); )
+      isMore = await auditGroups(ctx, one, await rows.listDue(ctx.db, one.network, today), asked, troubles)
+    await auditChanged(ctx, one, today, asked, troubles)
     await rows.noteRun(ctx.db, caip2, one.history.countCalls() - before, troubles[0] ?? null)
   }
+  const here = new Set(audited.map(({ network }) => network.caip2))
+  for (const caip2 of await rows.listChangedNetworks(ctx.db))
+    if (!here.has(caip2)) await auditStrays(ctx, toUnknown(caip2), { today, asked })
 }
 
-/** Compares days again whose books have changed, and looks at every checkout that is called paid. */
-export async function auditAgain(
-  ctx: Context,
-  audited: readonly Audited[],
-  now: Date,
-  asked: Asked,
-): Promise<number> {
-  const today = now.toISOString().slice(0, 10)
-  for (const one of audited)
-    for (let ago = 1; ago <= lookedBackDays && !asked.isOver(); ago++)
-      await auditChanged(ctx, one, addDays(today, -ago), asked, [])
-  return await findSuspects(ctx, audited, now)
-}
-
+/** Days that were compared before the books changed, and payments that no day’s comparison covers. */
 async function auditChanged(
   ctx: Context,
   audited: Audited,
-  day: string,
+  today: string,
   asked: Asked,
   troubles: string[],
 ): Promise<void> {
-  const changed = await rows.listChanged(ctx.db, audited.network.caip2, day)
-  if (changed.length === 0) return
-  const wallets = await rows.listOn(ctx.db, audited.network, day)
-  await auditGroups(
-    ctx,
-    audited,
-    wallets.filter(({ wallet }) => changed.includes(wallet)),
-    asked,
-    troubles,
+  const changed = await rows.listChanged(ctx.db, audited.network.caip2, today)
+  const again = Map.groupBy(
+    changed.filter(({ isCompared }) => isCompared),
+    ({ day }) => day,
   )
+  for (const [day, those] of [...again].slice(0, againMax)) {
+    const wallets = new Set(those.map(({ wallet }) => wallet))
+    const on = await rows.listOn(ctx.db, audited.network, day)
+    const due = on.filter(({ wallet }) => wallets.has(wallet))
+    await auditGroups(ctx, audited, due, asked, troubles)
+  }
+  await auditStrays(ctx, audited, { today, asked })
+}
+
+/** Payments to wallets that no store has on that day, of days to come, or on networks that have no nodes. */
+async function auditStrays(
+  ctx: Context,
+  audited: Ledger | Audited,
+  { today, asked }: { readonly today: string; readonly asked: Asked },
+): Promise<void> {
+  const { network } = audited
+  const recent = addDays(today, -behindDays)
+  const changed = await rows.listChanged(ctx.db, network.caip2, today)
+  for (const [day, those] of Map.groupBy(changed, ({ day }) => day)) {
+    if (day >= recent && day <= today) continue
+    const on = 'family' in network && day < today ? await rows.listOn(ctx.db, network, day) : []
+    const covered = new Set(on.map(({ wallet }) => wallet))
+    for (const one of those) {
+      if (asked.isOver()) return
+      if (covered.has(one.wallet)) continue
+      const found = await auditStray(ctx, audited, one)
+      if (found > 0) asked.tellStray({ network: network.caip2, day, found })
+    }
+  }
+}
+
+/** A network that cannot be asked. */
+function toUnknown(caip2: string): Ledger {
+  const mode = networks.find((one) => one.caip2 === caip2)?.mode ?? ''
+  return { network: { caip2, mode }, history: { readTransaction: async () => [] } }
 }
 
 /** On request: every wallet on each of these days, whether it was compared before or not. */
@@ -129,13 +150,10 @@ async function auditGroups(
       isAny = true
       tell({ network, day, result })
     } catch (error) {
-      const isBusy = error instanceof TooManyTransfersError
-      if (!isBusy && !isNodeError(error)) throw error
-      const trouble = isBusy ? `${group[0]?.wallet} has too many transfers on ${day}` : error.message
-      troubles.push(trouble)
-      tell({ network, day, trouble })
-      if (!isBusy) return false
-      for (const { wallet } of group) audited.busy.add(wallet)
+      if (!isNodeError(error)) throw error
+      troubles.push(error.message)
+      tell({ network, day, trouble: error.message })
+      return false
     }
   }
   return isAny

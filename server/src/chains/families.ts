@@ -10,7 +10,7 @@ import { multicall } from './evm/multicall.ts'
 import { judgeText as judgeTextEvm } from './evm/signed-text.ts'
 import { refusesToPay } from './evm/simulate.ts'
 import type { Hex } from './hex.ts'
-import type { History } from './history.ts'
+import { type History, transfersPerDayMax } from './history.ts'
 import { isNodeError } from './rpc.ts'
 import { parseSolanaAddress } from './svm/address.ts'
 import { findReady, openSvmChain } from './svm/chain.ts'
@@ -65,6 +65,16 @@ export function toStoredAnywhere(text: string): string {
 export function decimalsOf(network: string, asset: string): number {
   const assets = networks.find(({ caip2 }) => caip2 === network)?.assets ?? []
   return assets.find(({ address }) => toStored(network, address) === asset)?.decimals ?? 6
+}
+
+/** Whether this is the replacement for an erased payer's address. */
+export function isErased(payer: string): boolean {
+  return payer === erasedLike(payer)
+}
+
+/** An address of the same form without a known key. Not the zero address: minted tokens come from there. */
+export function erasedLike(payer: string): string {
+  return payer.startsWith('0x') ? `0x${'0'.repeat(32)}e2a5ed00` : '1'.repeat(32)
 }
 
 export function toShown(caip2: string, stored: string): string {
@@ -155,8 +165,9 @@ export async function judgeText(
 export function openHistory(
   { config, now }: Pick<Context, 'config' | 'now'>,
   network: Network,
+  transfersMax = transfersPerDayMax,
 ): History | null {
   const nodes = auditNodesOf(config, network.id)
   if (nodes.length === 0 || network.family === 'SOLANA') return null
-  return openEvmHistory(openChain(network, nodes, now))
+  return openEvmHistory(openChain(network, nodes, now), transfersMax)
 }

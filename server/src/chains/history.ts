@@ -14,8 +14,8 @@ export type History = {
   readTransfers(wallets: readonly string[], span: Span): Promise<PastTransfer[]>
   /** What a wallet held of a token after the span, or before it; null if too few nodes can tell. */
   readBalance(wallet: string, asset: string, span: Span, when: 'before' | 'after'): Promise<bigint | null>
-  /** Whether a transaction made this transfer, if it is on the chain at all. */
-  hasTransfer(transfer: Pick<PastTransfer, 'asset' | 'to' | 'amount' | 'transaction'>): Promise<boolean>
+  /** The transfers of the network's tokens that a transaction made; none if it is not on the chain. */
+  readTransaction(transaction: string): Promise<PastTransfer[]>
   /** The calls to nodes so far, each node’s counted. */
   countCalls(): number
 }
@@ -43,7 +43,7 @@ export class TooManyTransfersError extends Error {
 }
 
 /** A business takes fewer in a day; an exchange’s address, which anybody can register, takes more. */
-export const transfersMax = 50_000
+export const transfersPerDayMax = 50_000
 
 /** For all nodes together. A day of blocks that come five times a second takes less than 500 of each node. */
 export const callsPerDayMax = 20_000

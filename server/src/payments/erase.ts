@@ -133,15 +133,3 @@ export async function erasePayments(
   await tx.query('delete from payment_notes where payment_id = any($1)', [payments.map(({ id }) => id)])
   return payments
 }
-
-/** The replacement for the address of an erased payer. */
-
-/** Whether this is the replacement for an erased payer's address. */
-export function isErased(payer: string): boolean {
-  return payer === erasedLike(payer)
-}
-
-/** An address of the same form without a known key. Not the zero address: minted tokens come from there. */
-export function erasedLike(payer: string): string {
-  return payer.startsWith('0x') ? `0x${'0'.repeat(32)}e2a5ed00` : '1'.repeat(32)
-}

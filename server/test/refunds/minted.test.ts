@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { erasedLike, isErased } from '../../src/payments/erase.ts'
+import { erasedLike, isErased } from '../../src/chains/families.ts'
 import { ledTo, post } from '../payments/transfers/support/hand-transfers.ts'
 import { newPayer } from '../support/chain/evm-payment.ts'
 import { payTo } from '../support/shop.ts'

@@ -5,7 +5,6 @@ import {
   type History,
   type PastTransfer,
   TooManyTransfersError,
-  transfersMax,
 } from '../history.ts'
 import { type RpcCall, type RpcOutcome, RpcUnavailableError } from '../rpc.ts'
 import { readFinality } from './advance.ts'
@@ -27,7 +26,7 @@ const balanceOf = '0x70a08231'
 
 type Timed = { readonly number: number; readonly time: number }
 
-export function openEvmHistory(chain: Chain): History {
+export function openEvmHistory(chain: Chain, transfersMax: number): History {
   const { rpc, network } = chain
   const boundaries = new Map<number, number>()
   const asked = { rpc, name: network.name, witnessesMin: network.witnessesMin }
@@ -88,17 +87,15 @@ export function openEvmHistory(chain: Chain): History {
         throw error
       })
     },
-    async hasTransfer({ asset, to, amount, transaction }) {
+    async readTransaction(transaction) {
       // Nodes refuse to look up what is no hash, and that must not stop an audit.
-      if (!/^0x[0-9a-f]{64}$/.test(transaction)) return false
+      if (!/^0x[0-9a-f]{64}$/.test(transaction)) return []
       const call = { method: 'eth_getTransactionReceipt', params: [transaction] }
-      const made = await askAgreed(asked, [call], ([outcome]) => {
+      return await askAgreed(asked, [call], ([outcome]) => {
         if (!outcome || 'error' in outcome) return null
         const { logs = [] } = (outcome.result ?? {}) as { readonly logs?: unknown }
-        const read = transfersIn([{ result: logs }], { first: 0, last: Number.MAX_SAFE_INTEGER, assets })
-        return read
+        return transfersIn([{ result: logs }], { first: 0, last: Number.MAX_SAFE_INTEGER, assets })
       })
-      return made.some((one) => one.asset === asset && one.to === to && one.amount === amount)
     },
     countCalls: () => rpc.countCalls(),
   }

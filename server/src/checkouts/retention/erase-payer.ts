@@ -1,3 +1,4 @@
+import { erasedLike } from '../../chains/families.ts'
 import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
 import { eraseFromEvents } from '../../events/rows.ts'
@@ -7,7 +8,6 @@ import {
   countLeft,
   countMoving,
   type ErasedPayment,
-  erasedLike,
   erasePayments,
   type Left,
   listErasable,
