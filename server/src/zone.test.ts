@@ -5,6 +5,7 @@ import {
   addDays,
   dayRange,
   knownZone,
+  listOffsets,
   localTime,
   monthBefore,
   nextHour,
@@ -67,5 +68,26 @@ test('a day begins at its first minute, and an hour of the day comes once a day,
       const aheadMs = eight.getTime() - time.getTime()
       assert(aheadMs > 0 && aheadMs <= 25 * 3_600_000, `${aheadMs}`)
     }),
+  )
+})
+
+test('the list of offsets has every change of a zone’s clocks', () => {
+  const hourMs = 3_600_000
+  const [from, before] = [Date.UTC(2019, 0, 1), Date.UTC(2050, 0, 1)]
+  const check = (zone: string, time: number) => {
+    const { ms } = listOffsets(zone).findLast((each) => each.from <= time) ?? assert.fail(zone)
+    const there = new Date(time + ms)
+    const { day, minutes } = localTime(new Date(time), zone)
+    assert.equal(there.toISOString().slice(0, 10), day, `${time} in ${zone}`)
+    assert.equal(there.getUTCHours() * 60 + there.getUTCMinutes(), minutes, `${time} in ${zone}`)
+  }
+  for (const zone of ['Asia/Gaza', 'Australia/Lord_Howe'])
+    for (let at = from; at < before; at += 47 * hourMs) check(zone, at)
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...Intl.supportedValuesOf('timeZone')),
+      fc.integer({ min: from, max: before }),
+      (zone, time) => check(zone, time),
+    ),
   )
 })

@@ -116,6 +116,41 @@ export function nextHour(time: Date, zone: string, hour: number): Date {
   return new Date(at)
 }
 
+/** From a moment on, how far a zone's clocks are ahead of UTC. */
+export type Offset = { readonly from: number; readonly ms: number }
+
+const offsets = new Map<string, readonly Offset[]>()
+/** Before the first books, and longer than they last. Asking the runtime about a century would take a tenth of a second. */
+const offsetsFrom = Date.UTC(2019, 0, 1)
+const offsetsBefore = Date.UTC(2050, 0, 1)
+/** No zone changes its clocks twice within a week: in Gaza, in 2040, it takes exactly one. */
+const stepMs = 6 * dayMs
+
+/** All offsets of a zone in these years. The first one also counts before them, and the last one after them. */
+export function listOffsets(zone: string): readonly Offset[] {
+  const known = offsets.get(zone)
+  if (known) return known
+  const found: Offset[] = [{ from: offsetsFrom, ms: offsetAt(offsetsFrom, zone) }]
+  for (let at = offsetsFrom; at < offsetsBefore; at += stepMs) {
+    const ms = offsetAt(at + stepMs, zone)
+    if (ms === found.at(-1)?.ms) continue
+    let [before, from] = [at, at + stepMs]
+    while (from - before > quarterMs) {
+      const middle = before + Math.floor((from - before) / quarterMs / 2) * quarterMs
+      if (offsetAt(middle, zone) === ms) from = middle
+      else before = middle
+    }
+    found.push({ from, ms })
+  }
+  offsets.set(zone, found)
+  return found
+}
+
+function offsetAt(time: number, zone: string): number {
+  const { day, minutes } = localTime(new Date(time), zone)
+  return daysBetween('1970-01-01', day) * dayMs + minutes * 60_000 - time
+}
+
 /** Noon, because every day has a noon in every time zone. */
 function toTime(day: string): Date {
   return new Date(`${day}T12:00:00Z`)

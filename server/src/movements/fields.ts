@@ -1,7 +1,8 @@
+import assert from 'node:assert/strict'
 import { toShown } from '../chains/families.ts'
 import { withoutFormula } from '../csv.ts'
 import { networks } from '../networks.ts'
-import { daysBetween, localTime } from '../zone.ts'
+import { listOffsets } from '../zone.ts'
 import type { Line } from './lines.ts'
 import { type MovementType, signedText } from './movement.ts'
 
@@ -159,37 +160,9 @@ function two(number: number): string {
   return number < 10 ? `0${number}` : `${number}`
 }
 
-const quarterMs = 900_000
-/** Offsets of the zone that was asked for last, by quarter hour; the key of a day whose offset is one is negative. */
-const offsets = { zone: '', known: new Map<number, number>() }
-/** More days than an export has, and the quarters of some days whose clocks change. */
-const offsetsMax = 10_000
-
 function offsetMs(time: number, zone: string): number {
-  if (offsets.zone !== zone || offsets.known.size >= offsetsMax) {
-    offsets.zone = zone
-    offsets.known.clear()
-  }
-  const day = Math.floor(time / dayMs)
-  const ofDay = offsets.known.get(-day)
-  if (ofDay !== undefined && !Number.isNaN(ofDay)) return ofDay
-  if (ofDay === undefined) {
-    const [start, end] = [findOffset(day * dayMs, zone), findOffset((day + 1) * dayMs, zone)]
-    offsets.known.set(-day, start === end ? start : Number.NaN)
-    if (start === end) return start
-  }
-  const quarter = Math.floor(time / quarterMs)
-  const ofQuarter = offsets.known.get(quarter)
-  if (ofQuarter !== undefined) return ofQuarter
-  const offset = findOffset(quarter * quarterMs, zone)
-  offsets.known.set(quarter, offset)
-  return offset
-}
-
-/** Offsets and changes of clocks are whole quarter hours. */
-function findOffset(start: number, zone: string): number {
-  const { day, minutes } = localTime(new Date(start), zone)
-  return daysBetween('1970-01-01', day) * dayMs + minutes * 60_000 - start
+  const offsets = listOffsets(zone)
+  return (offsets.findLast(({ from }) => from <= time) ?? offsets[0] ?? assert.fail(zone)).ms
 }
 
 /** The day, and in one form the minute, in the store's zone. */

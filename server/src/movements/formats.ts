@@ -23,20 +23,19 @@ export type Format = Pick<Writing, 'decimal' | 'dates' | 'words'> & {
 
 type Column = { readonly name: string; readonly field: FieldId }
 
-const asNamed = (ids: readonly FieldId[]): Column[] => ids.map((id) => ({ name: id, field: id }))
-
 /** Columns are only ever appended: programs read them by place, too. */
-const standardFields: readonly FieldId[] = [
+export const standardFields = [
   ...(['number', 'id', 'type', 'happened_at', 'happened_on', 'booked_at', 'booked_on', 'order_id'] as const),
   ...(['checkout_id', 'payment_id', 'refund_id', 'disposition', 'price_amount', 'price_currency'] as const),
   ...(['rate', 'rate_source', 'rate_time', 'token', 'network', 'amount', 'value', 'value_currency'] as const),
   ...(['value_rate', 'value_rate_source', 'value_rate_time', 'wallet', 'transaction', 'log_index'] as const),
   ...(['reverses', 'decided_by'] as const),
-]
+] as const satisfies readonly FieldId[]
+export type StandardField = (typeof standardFields)[number]
 
 /** For programs: every field, in UTC and with the store's day beside it. */
 export const standard: Format = {
-  columns: asNamed(standardFields),
+  columns: standardFields.map((field) => ({ name: field, field })),
   ...{ delimiter: ',', decimal: '.', dates: 'YYYY-MM-DD', hasMark: false, hasHeader: true },
 }
 

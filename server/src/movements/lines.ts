@@ -95,7 +95,7 @@ const parts = [
 const separator = '|'
 
 /** SQL: the columns of a line `m`, except its details. */
-export const lineColumns = `concat_ws('${separator}', ${parts.map((part) => `coalesce((${part})::text, '')`).join(', ')}) as parts,
+const lineColumns = `concat_ws('${separator}', ${parts.map((part) => `coalesce((${part})::text, '')`).join(', ')}) as parts,
   m.order_id as "orderId", m.actor_id as "actorId"`
 
 type LineRow = Pick<Line, 'orderId' | 'actorId' | 'details'> & { readonly parts: string }

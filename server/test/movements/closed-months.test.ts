@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StoreId } from '../../src/ids.ts'
-import { openExport } from '../../src/movements/export.ts'
-import { openWriter, standard } from '../../src/movements/formats.ts'
+import { openBook, openExport } from '../../src/movements/export.ts'
 import { monthRange } from '../../src/movements/month.ts'
 import { readDaySums, readWallets, totalsOf } from '../../src/movements/statement.ts'
 import { addDays, startOf } from '../../src/zone.ts'
@@ -15,7 +14,7 @@ const farthing = await openTestApp()
 const { ctx } = farthing
 
 async function fileOf(storeId: StoreId, month: string, zone: string): Promise<string> {
-  const { text } = await openExport(ctx, storeId, monthRange(month, zone), openWriter(standard, zone))
+  const { text } = await openExport(ctx, storeId, monthRange(month, zone), openBook('csv', zone))
   let file = ''
   for await (const part of text) file += part
   return file

@@ -8,8 +8,8 @@ import { after, test } from 'node:test'
 import { promisify } from 'node:util'
 import { en } from '../../src/http/console/texts/en.ts'
 import { es } from '../../src/http/console/texts/es.ts'
-import { openExport } from '../../src/movements/export.ts'
-import { openWriter, spreadsheet, standard, type Writer } from '../../src/movements/formats.ts'
+import { type Book, openBook, openExport, openWrittenBook } from '../../src/movements/export.ts'
+import { openWriter, spreadsheet } from '../../src/movements/formats.ts'
 import { monthRange } from '../../src/movements/month.ts'
 import { openTestApp } from '../support/app.ts'
 import { openStore } from '../support/store.ts'
@@ -130,35 +130,35 @@ test('a spreadsheet adds the amounts up to the unit, runs no formula of 500 host
   const sum = lines.reduce((all, { amount }) => all + amount, 0n)
   const formats: readonly (readonly [
     name: string,
-    writer: Writer,
+    book: Book,
     filter: string,
     order: string,
     amount: string,
   ])[] = [
     [
       'standard',
-      openWriter(standard, 'UTC'),
+      openBook('csv', 'UTC'),
       '44,34,76,1,,1033,false,true,false,false,false,0,true',
       'order_id',
       'amount',
     ],
     [
       'english',
-      openWriter(spreadsheet(en.reports, 'en-GB'), 'UTC'),
+      openWrittenBook(openWriter(spreadsheet(en.reports, 'en-GB'), 'UTC')),
       '44,34,76,1,,2057,false,true,false,false,false,0,true',
       'Order',
       'Amount',
     ],
     [
       'spanish',
-      openWriter(spreadsheet(es.reports, 'es-ES'), 'UTC'),
+      openWrittenBook(openWriter(spreadsheet(es.reports, 'es-ES'), 'UTC')),
       '59,34,76,1,,3082,false,true,false,false,false,0,true',
       'Pedido',
       'Importe',
     ],
   ]
-  for (const [name, writer, filter, order, amount] of formats) {
-    const file = await openExport(farthing.ctx, shop.store.id, monthRange('2026-10', 'UTC'), writer)
+  for (const [name, book, filter, order, amount] of formats) {
+    const file = await openExport(farthing.ctx, shop.store.id, monthRange('2026-10', 'UTC'), book)
     let text = ''
     for await (const part of file.text) text += part
     const [head = [], ...rows] = await openInCalc(name, text, filter)

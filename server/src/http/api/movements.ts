@@ -1,7 +1,7 @@
 import type * as Wire from '@farthing/sdk'
 import type { FastifyReply } from 'fastify'
 import Type, { type Static } from 'typebox'
-import { ndjson, openExport } from '../../movements/export.ts'
+import { ndjson, openBook, openExport, openWrittenBook } from '../../movements/export.ts'
 import { addDetails, openWriter, standard } from '../../movements/formats.ts'
 import { readBounds, readLines } from '../../movements/lines.ts'
 import { isMonth, monthRange } from '../../movements/month.ts'
@@ -170,8 +170,9 @@ async function sendFile(
   exports: Exports,
 ): Promise<FastifyReply> {
   const { details = false } = input
-  const writer = kind === 'csv' ? openWriter(details ? addDetails(standard) : standard, zone) : ndjson
-  const { lines, isClosed, text } = await openExport(ctx, storeId, range, writer, details)
+  const detailed = kind === 'csv' ? openWriter(addDetails(standard), zone) : ndjson
+  const book = details ? openWrittenBook(detailed, true) : openBook(kind, zone)
+  const { lines, isClosed, text } = await openExport(exports.inTurn(ctx), storeId, range, book)
   const file = exports.start({ id: caller.keyId, storeId }, text)
   if (!file)
     throw new Problem('rate_limited', 'Too many files are being sent. Wait until one has arrived.', {

@@ -46,7 +46,7 @@ export function mountPayments({ get }: StoreRoutes, ctx: Context, exports: Expor
     const { ctx: mine, reply, storeId, session, locale } = screen
     const [query = assert.fail('no query')] = readQueries(screen)
     const by = { id: session.member.id, storeId }
-    const rows = exports.start(by, exportRows(mine, storeId, locale.timeZone, query))
+    const rows = exports.start(by, exportRows(exports.inTurn(mine), storeId, locale.timeZone, query))
     if (!rows) throw new Refusal('exports_max')
     // With a filter that hardly anything fits, there may be nothing to send for minutes.
     letPause(reply.raw)

@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify'
 import { Refusal } from '../../../members/refusal.ts'
 import { openBankWriter } from '../../../movements/bank.ts'
-import { openExport } from '../../../movements/export.ts'
-import { addDetails, openWriter, spreadsheet, standard, type Writer } from '../../../movements/formats.ts'
+import { type Book, openBook, openExport, openWrittenBook } from '../../../movements/export.ts'
+import { addDetails, openWriter, spreadsheet, standard } from '../../../movements/formats.ts'
 import { daysOf, isMonth, monthOf, monthRange } from '../../../movements/month.ts'
 import { closeRange, findFirstBooked } from '../../../movements/rows.ts'
 import { listPaidInvoices, readDaySums, readReceipts, readWallets } from '../../../movements/statement.ts'
@@ -94,8 +94,8 @@ async function sendFile(screen: Screen, exports: Exports): Promise<FastifyReply>
   const month = isMonth(asked) ? asked : monthOf(screen.now, zone)
   const kind = files.find((each) => each === screen.asked('file')) ?? 'movements'
   const hasDetails = screen.asked('details') === 'yes' && kind !== 'bank'
-  const writer = writerOf(screen, kind, { month, zone, currency: store.reportCurrency, hasDetails })
-  const { text } = await openExport(ctx, storeId, monthRange(month, zone), writer, hasDetails)
+  const book = bookOf(screen, kind, { month, zone, currency: store.reportCurrency, hasDetails })
+  const { text } = await openExport(exports.inTurn(ctx), storeId, monthRange(month, zone), book)
   const rows = exports.start({ id: session.member.id, storeId }, text)
   if (!rows) throw new Refusal('exports_max')
   letPause(reply.raw)
@@ -115,23 +115,26 @@ type Wanted = {
   readonly hasDetails: boolean
 }
 
-function writerOf({ texts, locale }: Screen, kind: Files, wanted: Wanted): Writer {
+function bookOf({ texts, locale }: Screen, kind: Files, wanted: Wanted): Book {
   const { month, zone, currency, hasDetails } = wanted
   const { types, headings, bank } = texts.reports
   switch (kind) {
     case 'movements':
-      return openWriter(hasDetails ? addDetails(standard) : standard, zone)
+      return hasDetails
+        ? openWrittenBook(openWriter(addDetails(standard), zone), true)
+        : openBook('csv', zone)
     case 'spreadsheet': {
       const format = spreadsheet({ headings, types }, locale.tag)
-      return openWriter(hasDetails ? addDetails(format, headings) : format, zone)
+      return openWrittenBook(openWriter(hasDetails ? addDetails(format, headings) : format, zone), hasDetails)
     }
     case 'bank': {
       const { date, amount, description, reference, rounding } = bank
-      return openBankWriter({
+      const writer = openBankWriter({
         ...{ currency, zone, words: types, rounding },
         lastDay: daysOf(month).to,
         headings: [date, amount, description, reference],
       })
+      return openWrittenBook(writer)
     }
   }
 }
