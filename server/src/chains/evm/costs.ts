@@ -6,7 +6,7 @@ const readIn = 'November 2026'
 export const evmCosts: Costs = {
   calls: {
     idle: {
-      eth_getBlockByNumber: 225_000,
+      eth_getBlockByNumber: 181_000,
       eth_getLogs: 86_000,
       eth_chainId: 26_000,
       eth_call: 8_600,
