@@ -18,3 +18,14 @@ begin
   insert into movements_due (item, turn) values (new.payment_id, coalesce(new.store_id, new.pay_to));
   return null;
 end $$;
+
+-- A final refund is watched again if the chain takes its transfer back.
+create function watch_refund() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  update refunds set is_watched = true where nonce = new.nonce and network = new.network and asset = new.asset
+    and wallet = new.payer and status = 'COMPLETED' and not is_watched;
+  return null;
+end $$;
+create trigger refund_is_watched_again after update of orphaned_at on credits
+  for each row when (old.finalized_at is not null and new.orphaned_at is not null and new.nonce is not null)
+  execute function watch_refund();

@@ -376,6 +376,16 @@ CREATE FUNCTION public.wall_clock() RETURNS timestamp with time zone
   select clock_timestamp() + coalesce(nullif(current_setting('farthing.clock_offset', true), ''), '0')::interval
 $$;
 
+CREATE FUNCTION public.watch_refund() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+begin
+  update refunds set is_watched = true where nonce = new.nonce and network = new.network and asset = new.asset
+    and wallet = new.payer and status = 'COMPLETED' and not is_watched;
+  return null;
+end $$;
+
 CREATE TABLE public.address_requests (
     refund_id text NOT NULL COLLATE pg_catalog."C",
     store_id text NOT NULL COLLATE pg_catalog."C",
@@ -1931,6 +1941,8 @@ CREATE TRIGGER making_is_guarded BEFORE INSERT OR UPDATE ON public.wallet_change
 CREATE TRIGGER movement_is_due AFTER UPDATE OF finalized_at, reversed_at, checkout_id ON public.credits FOR EACH ROW WHEN ((((new.disposition <> 'exact'::text) AND (new.finalized_at IS NOT NULL) AND (old.finalized_at IS NULL)) OR ((new.checkout_id IS NULL) AND (new.reversed_at IS NOT NULL) AND (old.reversed_at IS NULL)) OR ((new.finalized_at IS NOT NULL) AND (new.checkout_id IS DISTINCT FROM old.checkout_id)))) EXECUTE FUNCTION public.queue_movement();
 
 CREATE TRIGGER refund_is_guarded BEFORE UPDATE OF status ON public.refunds FOR EACH ROW EXECUTE FUNCTION public.guard_refund();
+
+CREATE TRIGGER refund_is_watched_again AFTER UPDATE OF orphaned_at ON public.credits FOR EACH ROW WHEN (((old.finalized_at IS NOT NULL) AND (new.orphaned_at IS NOT NULL) AND (new.nonce IS NOT NULL))) EXECUTE FUNCTION public.watch_refund();
 
 CREATE TRIGGER status_is_guarded BEFORE UPDATE OF status ON public.checkouts FOR EACH ROW EXECUTE FUNCTION public.guard_status();
 

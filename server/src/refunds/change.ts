@@ -24,8 +24,9 @@ import { type RefundRow, refundColumns, toRefund } from './rows.ts'
  * The only file that writes a refund: its facts, the status that follows from them, its payment's total and its events.
  *
  * `addRefund` creates one, `changeRefund` adds facts to one whose lock the caller holds. Each writes facts, status and
- * total in one statement, and the event in the same transaction. Only two fields are written elsewhere, because no
- * status depends on them: a refund's idempotency key, and the time when a named transaction was last looked up.
+ * total in one statement, and the event in the same transaction. Only three fields are written elsewhere, because no
+ * status depends on them: a refund's idempotency key, the time when a named transaction was last looked up, and, by a
+ * trigger on `credits`, that a final refund is watched again because the chain has taken its transfer back.
  */
 
 /** A refund about to be written. Addresses are in stored form. */

@@ -1,9 +1,12 @@
 /** What happened to a store's money is booked once, in order, and never changed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { acceptPayment } from '../../src/checkouts/payments/decide.ts'
 import { openTestApp } from '../support/app.ts'
 import { refundByHand } from '../support/by-hand.ts'
+import { newPayer } from '../support/chain/evm-payment.ts'
 import { openAs } from '../support/database.ts'
+import { operator as operatorActor } from '../support/operator.ts'
 import { openStore } from '../support/store.ts'
 import { bookAll, booksOf, inShort, payFinal, sendUnmatched, tellOf } from './support/books.ts'
 
@@ -132,4 +135,34 @@ test('a value is the amount at the day’s rate, cut after six decimals, and the
     ],
   )
   assert.deepEqual([lines[1]?.priceCurrency, lines[1]?.rateSource], ['EUR', 'fixed'])
+})
+
+test('money whose wallet another store proves later stays in the books until that store accepts it, and then moves', async () => {
+  const [first, prover] = [await openStore(farthing), await openStore(farthing)]
+  const { address } = newPayer()
+  await ctx.db.query('update wallets set address = $2 where store_id = $1', [first.id, address])
+  const paymentId = await sendUnmatched(farthing, first)
+  await bookAll(work)
+  const { id: checkoutId } = await prover.create()
+  await ctx.db.query('update wallets set address = $2, proven_at = clock() where store_id = $1', [
+    prover.id,
+    address,
+  ])
+  await bookAll(work)
+  const both = async () => [
+    inShort(await booksOf(farthing, first.id)),
+    inShort(await booksOf(farthing, prover.id)),
+  ]
+  const paid = 'payment 12500001 12.500001'
+  assert.deepEqual(await both(), [[paid], []])
+  const decision = {
+    ...({ id: 'dec_1', kind: 'accept', note: null, actor: operatorActor, createdAt: ctx.now() } as const),
+    ...{ storeId: prover.store.id, paymentId, checkoutId },
+  }
+  await work.db.transaction((tx) => acceptPayment(work, tx, decision, ctx.now()))
+  await bookAll(work)
+  assert.deepEqual(await both(), [
+    [paid, 'payment_ceded -12500001 -12.500001 of 1'],
+    ['acceptance 0 no value', 'payment 12500001 12.50'],
+  ])
 })

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import type { Actor, Refund } from '@farthing/sdk'
 import type { Address, Hex, TypedDataDefinition } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { numberEvents } from '../../../src/checkouts/number-events.ts'
 import type { Context } from '../../../src/context.ts'
 import { openDatabase } from '../../../src/database/db.ts'
-import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
 import { openRails } from '../../../src/payments/rails.ts'
 import { cancelRefund } from '../../../src/refunds/cancel.ts'
 import { type AskedRefund, createRefund } from '../../../src/refunds/create.ts'
@@ -47,7 +47,7 @@ export async function openRefunding(options: Parameters<typeof openDriven>[0] = 
   const watch = async () => {
     const turn = { after: '' }
     while (await watchRefunds(work, turn));
-    await assignWaitingSequences(shop.ctx)
+    await numberEvents(shop.ctx)
   }
   const create = (paymentId: string, change: Partial<AskedRefund> = {}): Promise<Refund> =>
     createRefund(
