@@ -103,7 +103,7 @@ async function bookAlone(
         count: refused.length,
         err: first.error,
       },
-      'some payments cannot be booked, so they are missing in their stores’ books; all others are booked, and these are tried again: see docs/runbook.md#farthingeventlogheld',
+      'some payments cannot be booked, so they are missing in their stores’ books; all others are booked, and these are tried again within an hour: repair what the error names, and leave movements_due as it is',
     )
   return new Set(refused.map(({ item }) => item))
 }

@@ -16,7 +16,7 @@ export async function findRefused(
   return [
     {
       says: `${found.count === 1 ? 'a payment or refund is' : `${found.count} payments or refunds are`} missing in the books, among them ${found.first}`,
-      fix: 'The log of work says why: "some payments cannot be booked". See docs/runbook.md#farthingeventlogheld.',
+      fix: 'The log of work says why ("some payments cannot be booked"). Once that is repaired, they are booked within an hour.',
     },
   ]
 }

@@ -103,7 +103,7 @@ for (const [what, spoil] of Object.entries(spoils))
     assert.deepEqual(more, [])
     assert.deepEqual(line?.items, [bad])
     assert.deepEqual(line?.storeIds, [shop.id])
-    assert.match(String(line?.msg), /runbook/)
+    assert.match(String(line?.msg), /tried again within an hour: repair what the error names/)
     assert(line?.err)
     assert.deepEqual(
       (await findRefused(operator)).map(({ says }) => says),

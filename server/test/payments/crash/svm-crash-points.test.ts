@@ -136,7 +136,7 @@ describe('killed at any point, a payment on Solana ends as it must', { concurren
 
 /** Points that exist only on chains with account nonces and blocks read one by one, or are not part of a payment. */
 const elsewhere =
-  /^(replace|fill|adopt|sequence|expire|decide|reconcile|prepare|sign|watch|hold|retention)-|^wait-after$/
+  /^(replace|fill|adopt|sequence|expire|decide|reconcile|prepare|sign|watch|hold|retention|book)-|^wait-after$/
 
 test('every crash point of a payment was reached', () => {
   assert.deepEqual(
