@@ -37,6 +37,8 @@ export async function writeHistory(ctx: Context, shop: Shop, days = historyDays)
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {
     const clock = { now }
+    const [database] = await tx.query<{ now: Date }>('select now() as now')
+    assert(database)
     const past: Context = { ...ctx, db: within(ctx.db, tx), log: openLog('silent'), now: () => clock.now }
     const start = planOrders(now, days)
     const first = start[0]?.steps[0]?.at ?? now
@@ -46,7 +48,7 @@ export async function writeHistory(ctx: Context, shop: Shop, days = historyDays)
       // No request waits here, so only the time limit of a statement counts. Creating a checkout shortens it again.
       await tx.query(
         "select set_config('farthing.clock_offset', $1, true), set_config('lock_timeout', '0', true)",
-        [`${at.getTime() - now.getTime()} milliseconds`],
+        [`${at.getTime() - database.now.getTime()} milliseconds`],
       )
     }
     // Thousands of small statements: planning each of them anew would take longer than running them.
