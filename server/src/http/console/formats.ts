@@ -52,6 +52,11 @@ export function showTime(locale: Locale, time: Date, now: Date): Html {
   return timeElement(time, formatOf(locale, { ...date, year: 'numeric' }).format(time))
 }
 
+/** A day of the calendar, which is the same in every zone. */
+export function showDay({ tag }: Locale, day: string): string {
+  return formatOf({ tag, timeZone: 'UTC' }, { dateStyle: 'medium' }).format(new Date(`${day}T12:00:00Z`))
+}
+
 /** Date and time, to the minute. In UTC, the zone of pages that belong to no store, it says so. */
 export function showMinute(locale: Locale, time: Date): Html {
   const text = formatOf(locale, { dateStyle: 'medium', timeStyle: 'short' }).format(time)

@@ -89,6 +89,10 @@ test('invoice details make an invoice of the amount, or of its lines', async () 
     unitAmount2: '4,95',
     taxRate2: '10',
   }
+  // Whatever was chosen, or not chosen, it is payable when it is due.
+  assert.equal(one.until, '2027-01-01T00:00:00.000Z')
+  const soon = await make({ number: '2026-3', due: new Date(Date.now() + dayMs).toISOString().slice(0, 10) })
+  assert.equal(Math.round(daysUntil(soon)), 7)
   const two = await make({ number: '2026-2', amount: '', taxRate: '21', ...lines })
   assert.equal(two.invoice?.gross, '64.74')
 })

@@ -3,7 +3,7 @@ import { nameOf } from '../../../checkouts/checkout.ts'
 import type { ReceivedRow } from '../../../checkouts/read.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { renderQr } from '../../page/parts/qr.ts'
-import { showMinute, showMoney, showTime } from '../formats.ts'
+import { showDay, showMinute, showMoney, showTime } from '../formats.ts'
 import { renderChip, renderFact, renderHead, renderPager, renderTable, type Tone } from '../parts.ts'
 import { cut, mainOf, renderState } from '../payments/view.ts'
 import type { Screen } from '../screen.ts'
@@ -107,7 +107,7 @@ function renderFacts({ texts, locale }: Screen, { id, kind, until, description, 
   const { links } = texts
   const sums =
     invoice &&
-    html`${invoice.number}${invoice.dueDate !== undefined && html` · ${links.due} ${invoice.dueDate}`}`
+    html`${invoice.number}${invoice.dueDate !== undefined && html` · ${links.due} ${showDay(locale, invoice.dueDate)}`}`
   return html`<dl class="list">
 ${renderFact(links.kind, links.kinds[kind])}
 ${renderFact(links.until, showMinute(locale, new Date(until)))}

@@ -103,11 +103,22 @@ function linesOf({ title, amount, taxRate, lines }: Entered): InvoiceLine[] {
   }))
 }
 
-/** The end of the day that was named, in the store's zone. */
-function untilOf({ until, date }: Entered, timeZone: string, now: Date): Date {
+/** As chosen, but an invoice can be paid to the end of the day on which it is due. Days are those of the store's zone. */
+function untilOf(entered: Entered, timeZone: string, now: Date): Date {
+  const chosen = chosenUntil(entered, timeZone, now)
+  // A day that is none is refused with the invoice.
+  if (!isDate(entered.due)) return chosen
+  const dueEnd = startOfDay(addDays(entered.due, 1), timeZone)
+  return dueEnd > chosen ? dueEnd : chosen
+}
+
+function isDate(text: string): boolean {
+  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text))
+}
+
+function chosenUntil({ until, date }: Entered, timeZone: string, now: Date): Date {
   if (until !== 'date') return new Date(now.getTime() + Number.parseInt(until, 10) * dayMs)
-  if (!/^\d{4}-\d\d-\d\d$/.test(date) || Number.isNaN(Date.parse(date)))
-    throw mistake('/until', 'until', 'Must be a day.')
+  if (!isDate(date)) throw mistake('/until', 'until', 'Must be a day.')
   return startOfDay(addDays(date, 1), timeZone)
 }
 

@@ -75,7 +75,7 @@ ${renderField(texts.taxRate, `taxRate${i}`, { ...decimal, value: line.taxRate })
   })
   return html`<div class="fields"><p class="soft">${texts.about}</p>
 <div class="pair">${renderField(texts.number, 'number', { ...off, value: number, maxlength: 64 })}
-${renderField(texts.due, 'due', { type: 'date', value: due })}</div>
+${renderField(texts.due, 'due', { type: 'date', value: due }, texts.dueAbout)}</div>
 ${renderField(texts.buyerName, 'buyerName', { ...off, value: buyerName, maxlength: 200 })}
 <label>${texts.buyerAddress}<textarea name="buyerAddress" rows="3" maxlength="600">${buyerAddress}</textarea></label>
 ${renderField(texts.taxRate, 'taxRate', { ...decimal, value: taxRate }, texts.taxRateAbout)}
