@@ -48,16 +48,20 @@ async function openShop() {
         [paymentId],
       )
     )[0]?.amount
-  return { look, ask, made }
+  return { owner, look, ask, made }
 }
 
 test('a refund is asked for in the order’s currency and goes back at the rate of the payment, to the last unit', async () => {
-  const { look, ask, made } = await openShop()
+  const { owner, look, ask, made } = await openShop()
   const before = await look()
   for (const each of ['tea &#60;1&#62;', 'Green &#38; black', '€12.00', '13.01 USDC', 'value="12.00"'])
     assert(before.includes(each), each)
   assert.match(before, /<select name="unit"><option value="EUR" selected>EUR<\/option>/)
-  assert.equal((await ask('6,00', 'EUR')).statusCode, 303)
+  const asked = await ask('6,00', 'EUR')
+  assert.equal(asked.statusCode, 303)
+  // What was entered is on the screen that is signed, although it goes back in the token and was rounded down.
+  const screen = await owner.browser.get(String(asked.headers.location))
+  assert.match(screen.body, /≈ €6\.00/)
   assert.equal(await made(), '6505000')
   assert((await look()).includes('value="6.00"'))
   // In the token, to the unit; then what is left is not a whole cent of a euro.

@@ -49,6 +49,15 @@ export function inCurrency({ checkout, due }: PaidOrder, units: bigint): string 
   return toTyped(amount, digits)
 }
 
+/** Units of the token in the order's currency, to the nearest of its smallest units; null if the price was not converted. */
+export function nearCurrency(order: PaidOrder | null, units: bigint): string | null {
+  if (order === null || currencyOf(order) === null) return null
+  const price = parseDecimal(order.checkout.priceAmount)
+  const digits = digitsOf(order.checkout.priceCurrency)
+  const of = order.due * 10n ** BigInt(price.scale)
+  return toTyped((2n * units * price.coefficient * 10n ** BigInt(digits) + of) / (2n * of), digits)
+}
+
 /** Converts the entered amount to the token's smallest unit. `left` is what can still go back. */
 export function unitsOf(
   { amount: text, unit }: { readonly amount: string; readonly unit: string },

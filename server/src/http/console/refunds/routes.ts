@@ -224,13 +224,21 @@ async function sendOne(screen: Screen, problem: string | null): Promise<FastifyR
   const refund = await findRefund(screen.ctx.db, storeId, idOf(screen))
   if (!refund) throw new Refusal('not_found')
   const wire = toWire(refund)
-  const names = await readNames(screen, [wire])
-  const one: One = { refund, wire, names, problem, mayVouch: mayVouch(store.role, session.member.id, refund) }
+  const { checkoutId } = wire
+  const found = checkoutId && (await readCheckouts(screen.ctx.db, storeId, [checkoutId])).get(checkoutId)
+  const checkout = found || null
+  const one: One = {
+    refund,
+    wire,
+    checkout,
+    problem,
+    mayVouch: mayVouch(store.role, session.member.id, refund),
+  }
   const line = renderApiLine(screen, { path: `/refunds/${wire.id}` })
   return screen.send({
     ...(problem !== null && { status: 409 }),
     screen: 'refunds',
-    title: `${screen.texts.refunds.id} ${names.get(wire.checkoutId ?? '') ?? wire.id}`,
+    title: `${screen.texts.refunds.id} ${checkout ? nameOf(checkout) : wire.id}`,
     isLive: problem === null,
     main: html`${renderOne(screen, one)}${line}`,
   })

@@ -1,7 +1,7 @@
 import type { RefundStatus, RefundWay, Refund as Wire } from '@farthing/sdk'
 import { toShown } from '../../../chains/families.ts'
 import { describeForWallets } from '../../../chains/wallet-links.ts'
-import { hasOwnOrder } from '../../../checkouts/checkout.ts'
+import { type Checkout, hasOwnOrder, nameOf } from '../../../checkouts/checkout.ts'
 import { parsePrice } from '../../../money.ts'
 import { networks } from '../../../networks.ts'
 import type { CreditRow } from '../../../payments/credits/credit.ts'
@@ -42,7 +42,7 @@ import { cut } from '../payments/view.ts'
 import { type Screen, withQuery } from '../screen.ts'
 import type { Texts } from '../texts/choose.ts'
 import { nodeForWallets } from '../wallets/parts.ts'
-import { currencyOf, inCurrency, inToken, type PaidOrder } from './amount.ts'
+import { currencyOf, inCurrency, inToken, nearCurrency, orderOf, type PaidOrder } from './amount.ts'
 
 export const statuses: readonly RefundStatus[] = [
   'REQUESTED',
@@ -125,7 +125,7 @@ function renderStatus({ texts }: Pick<Screen, 'texts'>, refund: Wire): Html {
 export type One = {
   readonly refund: Refund
   readonly wire: Wire
-  readonly names: Names
+  readonly checkout: Checkout | null
   /** See `mayVouch` in routes.ts. */
   readonly mayVouch: boolean
   /** Why the last attempt was refused. */
@@ -134,17 +134,18 @@ export type One = {
 
 export function renderOne(screen: Screen, one: One): Html {
   const { base, locale } = screen
-  const { refund, wire, problem } = one
+  const { refund, wire, checkout, problem } = one
   const texts = screen.texts.refunds
   const turn = turnOf(wire)
   const { title, text } = texts.next[turn]
   const mayWrite = screen.may('refunds:write')
-  const name = one.names.get(wire.checkoutId ?? '')
-  const order = name !== undefined && html` / <bdi>${name}</bdi>`
+  const order = checkout && html` / <bdi>${nameOf(checkout)}</bdi>`
+  const near = checkout && nearCurrency(orderOf(checkout, refund), refund.amount)
+  const priced = near && checkout && html`≈ ${showMoney(locale, near, checkout.priceCurrency)} · `
   const steps = stepsOf(refund, wire, locale).map((step) => renderOneStep(screen, step))
   return html`<div class="head"><div><p class="soft"><a href="${base}/refunds">${texts.title}</a>${order}</p>
 <h1 class="price"><bdi>${showTokens(locale, wire, wire.amount)}</bdi> ${renderStatus(screen, wire)}</h1>
-<p>${describeOption(wire).name}</p></div>
+<p>${priced}${describeOption(wire).name}</p></div>
 <div class="next"><p><strong>${title}</strong> ${text}${
     isStoresTurn(turn) && !mayWrite && html` ${texts.mayNot}`
   }</p></div></div>
