@@ -62,8 +62,16 @@ document.addEventListener('click', (event) => {
 
 document.addEventListener('change', (event) => {
   const field = event.target
-  if (field instanceof HTMLInputElement && field.type === 'file') void shrinkLogo(field)
+  if (field instanceof HTMLInputElement && field.type === 'file') void makeSmall(field)
 })
+
+/** Nothing is sent before the picture is small: the server hangs up on one that is too large. */
+async function makeSmall(field: HTMLInputElement): Promise<void> {
+  const buttons = [...(field.form?.querySelectorAll('button') ?? [])]
+  for (const button of buttons) button.disabled = true
+  await shrinkLogo(field)
+  for (const button of buttons) button.disabled = false
+}
 
 function offer(): void {
   offerWallets()
