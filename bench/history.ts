@@ -337,7 +337,7 @@ async function list({ ctx, old }: Side): Promise<number> {
 async function home({ ctx, storeIds }: Side): Promise<number> {
   const some = storeIds.slice(0, readsPerRound)
   for (const storeId of some)
-    await readHome(ctx, storeId, 'month', { endpoints: true, refunds: true, wallets: true })
+    await readHome(ctx, storeId, 'month', { endpoints: true, refunds: true, findings: true, wallets: true })
   return some.length
 }
 

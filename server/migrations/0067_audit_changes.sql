@@ -57,3 +57,13 @@ alter table audit_days alter column received drop not null, alter column sent dr
 alter table audit_findings drop constraint audit_findings_kind_check;
 alter table audit_findings add constraint audit_findings_kind_check check
   (kind in ('missing', 'dust', 'sibling', 'elsewhere', 'unfounded', 'unpaid', 'balance', 'busy'));
+
+-- What a store says about a finding that it knows the reason of. It holds for the amount that was explained.
+create table audit_explanations (
+  finding_id bigint primary key references audit_findings (id),
+  store_id text collate "C" not null references stores (id),
+  amount numeric(78, 0) not null,
+  note text not null check (octet_length(note) between 1 and 1000),
+  actor json not null,
+  explained_at timestamptz not null
+);

@@ -94,7 +94,9 @@ grant insert, update (store_id, state, reason, claimed_at, resolved_at, is_credi
   on authorizations to farthing_console;
 
 -- For the operator's screens, which show counts and ages across stores.
-grant select on settler_gas, node_faults, node_hours, node_limits to farthing_serve;
+grant select on settler_gas, node_faults, node_hours, node_limits, audit_runs to farthing_serve;
+grant select (network, wallet, day) on audit_days to farthing_serve;
+grant select (kind, resolved_at) on audit_findings to farthing_serve;
 grant select (id, created_at) on mails to farthing_serve;
 
 -- For the mail that tells owners of a change of wallet.
@@ -212,4 +214,11 @@ grant select, delete, update (changes) on audit_changes to farthing_audit;
 grant select, insert, update (received, sent, balance, credits, credited, checked_at) on audit_days to farthing_audit;
 grant select, insert, update (amount, resolved_at) on audit_findings to farthing_audit;
 grant select, insert, update (ran_at, calls, trouble, trouble_since) on audit_runs to farthing_audit;
+-- Members read what it found, say what they know of it, and ask for a look at a transaction.
+grant select on audit_findings to farthing_console;
+grant select (network, wallet, day, received) on audit_days to farthing_console;
+grant select (network, ran_at, trouble_since) on audit_runs to farthing_console;
+grant select, insert on audit_explanations to farthing_console;
+grant select, insert (network, transaction_hash, asked_at, outcome), update (asked_at, looked_at, outcome)
+  on lookups to farthing_console;
 grant select, insert, update (run_at, leased_until, attempt) on schedules to farthing_audit;

@@ -451,6 +451,16 @@ CREATE TABLE public.audit_days (
     checked_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.audit_explanations (
+    finding_id bigint NOT NULL,
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    amount numeric(78,0) NOT NULL,
+    note text NOT NULL,
+    actor json NOT NULL,
+    explained_at timestamp with time zone NOT NULL,
+    CONSTRAINT audit_explanations_note_check CHECK (((octet_length(note) >= 1) AND (octet_length(note) <= 1000)))
+);
+
 CREATE TABLE public.audit_findings (
     id bigint NOT NULL,
     kind text NOT NULL,
@@ -1462,6 +1472,9 @@ ALTER TABLE ONLY public.audit_changes
 ALTER TABLE ONLY public.audit_days
     ADD CONSTRAINT audit_days_pkey PRIMARY KEY (network, wallet, asset, day);
 
+ALTER TABLE ONLY public.audit_explanations
+    ADD CONSTRAINT audit_explanations_pkey PRIMARY KEY (finding_id);
+
 ALTER TABLE ONLY public.audit_findings
     ADD CONSTRAINT audit_findings_pkey PRIMARY KEY (id);
 
@@ -1964,6 +1977,12 @@ ALTER TABLE ONLY public.alert_cursors
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
+ALTER TABLE ONLY public.audit_explanations
+    ADD CONSTRAINT audit_explanations_finding_id_fkey FOREIGN KEY (finding_id) REFERENCES public.audit_findings(id);
+
+ALTER TABLE ONLY public.audit_explanations
+    ADD CONSTRAINT audit_explanations_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
 ALTER TABLE ONLY public.audit_findings
     ADD CONSTRAINT audit_findings_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
@@ -2102,6 +2121,12 @@ CREATE POLICY all_rows ON public.address_requests USING (true);
 
 CREATE POLICY all_rows ON public.api_keys USING (true);
 
+CREATE POLICY all_rows ON public.audit_days USING (true);
+
+CREATE POLICY all_rows ON public.audit_explanations USING (true);
+
+CREATE POLICY all_rows ON public.audit_findings USING (true);
+
 CREATE POLICY all_rows ON public.authorizations USING (true);
 
 CREATE POLICY all_rows ON public.buyer_receipt_counters USING (true);
@@ -2154,6 +2179,12 @@ CREATE POLICY all_rows ON public.webhook_endpoints USING (true);
 
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.audit_days ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.audit_explanations ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.audit_findings ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.authorizations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.buyer_receipt_counters ENABLE ROW LEVEL SECURITY;
@@ -2193,6 +2224,10 @@ CREATE POLICY not_the_audits ON public.schedules AS RESTRICTIVE TO farthing_work
 CREATE POLICY one_store ON public.address_requests AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.api_keys AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.audit_explanations AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.audit_findings AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.authorizations AS RESTRICTIVE TO farthing_console USING (((store_id = current_setting('farthing.store'::text, true)) OR ((store_id IS NULL) AND (nonce ~~ '0x66746872%'::text) AND (payer IN ( SELECT w.pay_to
    FROM public.wallets w))))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
@@ -2246,6 +2281,9 @@ CREATE POLICY one_store ON public.wallets AS RESTRICTIVE TO farthing_console USI
 CREATE POLICY one_store ON public.webhook_endpoints AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY own_tasks ON public.schedules AS RESTRICTIVE TO farthing_audit USING ((name ~~ 'audit%'::text)) WITH CHECK ((name ~~ 'audit%'::text));
+
+CREATE POLICY own_wallets ON public.audit_days AS RESTRICTIVE TO farthing_console USING ((wallet IN ( SELECT w.pay_to
+   FROM public.wallets w)));
 
 ALTER TABLE public.payment_notes ENABLE ROW LEVEL SECURITY;
 

@@ -11,6 +11,7 @@ export const owners: Readonly<Record<string, string>> = {
   audit_accepts: 'audit',
   audit_changes: 'audit',
   audit_days: 'audit',
+  audit_explanations: 'audit',
   audit_findings: 'audit',
   audit_runs: 'audit',
   authorizations: 'payments',

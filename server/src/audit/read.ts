@@ -41,3 +41,98 @@ export async function listFindings(
   )
   return rows.map((row) => ({ ...row, amount: BigInt(row.amount) }))
 }
+
+/** A difference as its store sees it. */
+export type StoreFinding = Omit<AuditFinding, 'storeId'> & {
+  readonly foundAt: Date
+  /** Since the books and the chain agree. */
+  readonly resolvedAt: Date | null
+  /** Whether the books have the transaction by now. */
+  readonly isBooked: boolean
+  /** What came of the look at its transaction that somebody asked for. */
+  readonly lookUp: string | null
+  readonly note: string | null
+  readonly notedBy: string | null
+}
+
+/** SQL: whether the books have the money of the finding `f` now. */
+const isBooked = `f.kind = 'missing' and f.transaction_hash <> '' and exists (select 1 from credits k
+  where k.transaction_hash = f.transaction_hash and k.network = f.network and k.pay_to = f.wallet and k.asset = f.asset
+    and k.amount = f.amount and k.orphaned_at is null)`
+
+/** SQL: what the store said about the finding `f`, as long as it is about the same amount. */
+const explained = `audit_explanations e on e.finding_id = f.id and e.store_id = f.store_id and e.amount = f.amount`
+
+/** The store's findings, those that are open first. */
+export async function listOfStore(
+  db: Database,
+  storeId: string,
+  limit: number,
+): Promise<readonly StoreFinding[]> {
+  const rows = await db.query<Omit<StoreFinding, 'amount'> & { amount: string }>(
+    `select f.id::text as id, f.kind, f.network, f.wallet, f.asset, f.day::text as day,
+       f.transaction_hash as "transaction", f.amount::text as amount, f.checkout_id as "checkoutId",
+       f.found_at as "foundAt", f.resolved_at as "resolvedAt", ${isBooked} as "isBooked", l.outcome as "lookUp",
+       e.note, coalesce(e.actor ->> 'name', e.actor ->> 'id') as "notedBy"
+     from audit_findings f left join ${explained}
+     left join lookups l on l.network = f.network and l.transaction_hash = f.transaction_hash
+     where f.store_id = $1
+     order by f.resolved_at is not null or e.note is not null, f.day desc, f.id desc limit $2`,
+    [storeId, limit],
+  )
+  return rows.map((row) => ({ ...row, amount: BigInt(row.amount) }))
+}
+
+/** How many of the store's findings wait for somebody. About dust and busy wallets there is nothing to do. */
+export async function countOpen(db: Database, storeId: string): Promise<number> {
+  const [row] = await db.query<{ count: number }>(
+    `select count(*)::integer as count from audit_findings f left join ${explained}
+     where f.store_id = $1 and f.resolved_at is null and e.note is null and f.kind not in ('dust', 'busy')
+       and not (${isBooked})`,
+    [storeId],
+  )
+  return row?.count ?? 0
+}
+
+/** Up to which day a wallet was compared with a network. */
+export type ComparedUpTo = {
+  readonly network: string
+  readonly wallet: string
+  readonly day: string
+  /** Since when the nodes cannot answer. */
+  readonly troubleSince: Date | null
+}
+
+export async function listCompared(db: Database, storeId: string): Promise<readonly ComparedUpTo[]> {
+  return await db.query<ComparedUpTo>(
+    `select d.network, d.wallet, max(d.day)::text as day, max(r.trouble_since) as "troubleSince"
+     from audit_days d left join audit_runs r on r.network = d.network
+     where d.wallet in (select w.pay_to from wallets w where w.store_id = $1 and w.registration > 0)
+     group by d.network, d.wallet order by d.network, d.wallet`,
+    [storeId],
+  )
+}
+
+/** When the audit of each network last ended, and how far it is with the wallet that is furthest behind. */
+export async function listRuns(db: Database): Promise<
+  readonly {
+    readonly network: string
+    readonly ranAt: Date
+    readonly trouble: string | null
+    readonly day: string | null
+  }[]
+> {
+  return await db.query(
+    `select r.network, r.ran_at as "ranAt", r.trouble, (select min(each.day)::text from (select max(d.day) as day
+         from audit_days d join wallets w on w.pay_to = d.wallet and w.registration > 0 and w.retired_at is null
+         where d.network = r.network group by d.wallet) each) as day
+     from audit_runs r order by r.network`,
+  )
+}
+
+/** Open findings of all stores, by kind. */
+export async function countAllOpen(db: Database): Promise<readonly { kind: Kind; count: number }[]> {
+  return await db.query(
+    `select kind, count(*)::integer as count from audit_findings where resolved_at is null group by kind order by kind`,
+  )
+}

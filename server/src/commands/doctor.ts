@@ -1,3 +1,4 @@
+import { countAllOpen, listRuns } from '../audit/read.ts'
 import { isNative } from '../chains/evm/recover.ts'
 import { describeCalls, describePlan } from '../chains/plans.ts'
 import { describeLimits } from '../chains/probe.ts'
@@ -15,7 +16,7 @@ import { findStandstill } from '../events/find-standstill.ts'
 import { countByKey } from '../events/webhooks/reseal.ts'
 import type { Finding } from '../http/console/operator/view.ts'
 import { findRefused } from '../movements/find-refused.ts'
-import { findLive, type Network } from '../networks.ts'
+import { findLive, type Network, networks } from '../networks.ts'
 import type { AnySigner, Rail, Rails } from '../payments/rail.ts'
 import { openRails } from '../payments/rails.ts'
 import { openReadiness } from '../payments/settlers/readiness.ts'
@@ -56,6 +57,7 @@ export async function examine(
     ...(await examineEvents(ctx)),
     ...(await examineBooks(ctx)),
     ...(await examineRates(ctx)),
+    ...(await examineAudit(ctx)),
   )
   const rails = openRails(ctx)
   for (const rail of rails.values())
@@ -120,6 +122,32 @@ async function examineDatabase(ctx: Context): Promise<Finding[]> {
       },
     ]
   }
+}
+
+/** A day is over at midnight, and compared soon after. */
+const auditHoursMax = 26
+
+/** When each network was last compared, and what the comparison found. A deployment may do without the audit. */
+async function examineAudit({ db, now }: Context): Promise<Finding[]> {
+  const what = 'audit'
+  const runs = await listRuns(db)
+  if (runs.length === 0)
+    return [{ what, says: 'has never run; without it nobody compares the books with the chains', fix: null }]
+  const told = runs.map(({ network, ranAt, trouble, day }): Finding => {
+    const hours = (now().getTime() - ranAt.getTime()) / 3_600_000
+    const name = networks.find(({ caip2 }) => caip2 === network)?.id ?? network
+    const says = `${name} ${day === null ? 'not compared yet' : `complete up to ${day}`}, last asked at ${ranAt.toISOString()}`
+    if (hours > auditHoursMax) return { what, says, fix: 'Start the audit (docs/audit.md), or read its log.' }
+    if (trouble !== null)
+      return { what, says: `${says}: ${trouble}`, fix: 'Set nodes that answer (docs/audit.md).' }
+    return { what, says, fix: null }
+  })
+  const open = (await countAllOpen(db)).filter(({ kind }) => kind !== 'dust' && kind !== 'busy')
+  const list = open.map(({ kind, count }) => `${count} ${kind}`).join(', ')
+  const fix = 'Run farthing-admin audit check for the days, and see docs/audit.md for what to do.'
+  const findings =
+    open.length === 0 ? { says: 'no open findings', fix: null } : { says: `open findings: ${list}`, fix }
+  return [...told, { what, ...findings }]
 }
 
 /** Each role has the rights it needs, and no more: a taken process can do what its role can. */

@@ -36,6 +36,7 @@ const otherFiles = [
   'wallets.sql',
   'wallet-changes.sql',
   'schedules.sql',
+  'audit.sql',
 ]
 /** A longer list would hide the advice that follows it. */
 const missingShownMax = 3

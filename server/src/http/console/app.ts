@@ -15,6 +15,7 @@ import { openShares } from '../shares.ts'
 import { mountCellCheck } from '../wrong-cell.ts'
 import { mountAccount, mountStop } from './account/routes.ts'
 import { mountActivity } from './activity/routes.ts'
+import { mountAudit } from './audit/routes.ts'
 import { mountBranding } from './branding/routes.ts'
 import { mountDevelopers } from './developers/routes.ts'
 import { sendPage } from './document.ts'
@@ -107,6 +108,7 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
     mountStop(scope, ctx)
     mountInbox(store)
     mountActivity(store, ctx)
+    mountAudit(store, ctx)
     mountDevelopers(store, ctx)
     mountHome(store)
     mountLive(scope, ctx)

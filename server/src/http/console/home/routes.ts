@@ -1,4 +1,5 @@
 import type { Payment } from '@farthing/sdk'
+import { countOpen } from '../../../audit/read.ts'
 import { listHeld } from '../../../checkouts/payments/hold-decision.ts'
 import { listPayments } from '../../../checkouts/payments/list.ts'
 import { listSummaries, type Summary } from '../../../checkouts/read.ts'
@@ -32,6 +33,7 @@ export function mountHome({ get }: StoreRoutes): void {
     const shows = {
       endpoints: may('developers:read'),
       refunds: may('refunds:write'),
+      findings: may('payments:write'),
       wallets: may('wallets:write'),
     }
     const [home, spare] = await Promise.all([
@@ -55,7 +57,12 @@ export async function readHome(
   outer: Context,
   storeId: StoreId,
   period: Period | DayRange,
-  sees: { readonly endpoints: boolean; readonly refunds: boolean; readonly wallets: boolean },
+  sees: {
+    readonly endpoints: boolean
+    readonly refunds: boolean
+    readonly findings: boolean
+    readonly wallets: boolean
+  },
 ): Promise<Omit<Home, 'lacksSpare'>> {
   return await outer.db.transaction(async (tx) => {
     const ctx: Context = { ...outer, db: { ...outer.db, query: (text, values) => tx.query(text, values) } }
@@ -75,6 +82,7 @@ export async function readHome(
       latest: await readLatest(ctx, storeId),
       undecided: await readUndecided(ctx, storeId),
       refunds: sees.refunds ? await countForStore(ctx.db, storeId) : 0,
+      findings: sees.findings ? await countOpen(ctx.db, storeId) : 0,
       troubled: sees.endpoints ? await listTroubled(ctx.db, storeId) : [],
       hasWaitingWallet: (await listChanges(ctx.db, storeId)).some(({ madeAt }) => madeAt === null),
       hasWallet: wallets.length > 0,

@@ -46,6 +46,8 @@ export type Home = {
   readonly undecided: readonly StorePayment[]
   /** Refunds that wait for the store. */
   readonly refunds: number
+  /** Differences between the books and the chain that wait for the store. */
+  readonly findings: number
   readonly troubled: readonly Troubled[]
   readonly hasWaitingWallet: boolean
   readonly hasWallet: boolean
@@ -329,6 +331,14 @@ function renderNeeds(screen: Screen, home: Home, writer: Writer): Html {
           count: showCount(writer.locale, home.refunds),
         }),
         texts.refundAbout,
+      ),
+    home.findings > 0 &&
+      item(
+        at('/reports/audit'),
+        fill(home.findings === 1 ? texts.findingOne : texts.finding, {
+          count: showCount(writer.locale, home.findings),
+        }),
+        texts.findingAbout,
       ),
     ...home.troubled.map(({ id, url, failingSince }) => {
       const { host: name, pathname } = new URL(url)

@@ -45,7 +45,8 @@ export function renderReport(screen: Screen, report: MonthReport): Html {
 <div class="split"><section class="pane">${renderDays(screen, report)}</section>
 <section class="facts"><h2>${texts.take}</h2>
 <p><a class="button" href="${base}/reports/statement?month=${month}">${texts.toStatement}</a></p>
-<ul class="list">${files.map((file) => renderFile(screen, file, month))}</ul></section></div>
+<ul class="list">${files.map((file) => renderFile(screen, file, month))}</ul>
+<p><a href="${base}/reports/audit">${texts.toAudit}</a></p></section></div>
 ${renderTypes(screen, report)}`
 }
 

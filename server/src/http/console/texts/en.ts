@@ -616,6 +616,91 @@ export const en = {
     liveText: 'Payments here are real money. For a first try use a small amount, or a test store.',
   },
 
+  audit: {
+    title: 'Compared with the chain',
+    about:
+      'Every night another process asks the networks themselves what your wallets received, and compares that with your books. Here is where they differ.',
+    open: 'Open differences',
+    none: 'No open differences',
+    noneAbout: 'Your books have everything that the networks say you received, up to the days below.',
+    notYet:
+      'No day was compared yet. A day is compared after midnight in UTC, if your operator runs the audit.',
+    before: 'Settled',
+    complete: 'How far it is',
+    wallet: 'Wallet',
+    network: 'Network',
+    upTo: 'Compared',
+    completeUpTo: 'Complete up to {day}',
+    trouble: 'The nodes have not answered well enough since {time}',
+    transaction: 'Transaction',
+    checkout: 'The checkout',
+    found: 'Found',
+    states: {
+      open: 'Open',
+      looking: 'Being looked up',
+      recovered: 'Recovered',
+      explained: 'Explained',
+      over: 'Over',
+    },
+    kinds: {
+      missing: {
+        title: 'Money that your books lack',
+        about: '{amount} arrived at {wallet} on {network} on {day}, and your books do not have it.',
+        act: 'Bring it into the books. It then pays the checkout that it was meant for, or waits for you under Inbox.',
+      },
+      dust: {
+        title: 'Less than a cent',
+        about: 'In all {amount} arrived at {wallet} on {network} on {day}, in amounts below a cent.',
+        act: 'You need not do anything. Such transfers often want you to copy a wrong address.',
+      },
+      sibling: {
+        title: 'Money on a network that you do not accept',
+        about: '{amount} arrived at {wallet} on {network} on {day}. Payments are not accepted there.',
+        act: 'The money is yours: move it with your own wallet. If a buyer asks about an order, this may be their payment.',
+      },
+      elsewhere: {
+        title: 'Money at a wallet that is used elsewhere',
+        about:
+          'In all {amount} arrived at {wallet} on {network} on {day}. Your books here say that another part of this service uses the wallet.',
+        act: 'Ask your operator whether the other part has it in its books.',
+      },
+      unfounded: {
+        title: 'A payment that the network does not have',
+        about:
+          'Your books have a payment of {amount} to {wallet} on {network}, dated {day}. The network does not have it, or only once where your books have it several times.',
+        act: 'Send nothing for it, and tell your operator, unless it is gone within minutes.',
+      },
+      unpaid: {
+        title: 'A checkout called paid that is not',
+        about: 'A checkout of {day} is completed, but no payment of what it asks for is in your books.',
+        act: 'Send nothing for it, and tell your operator.',
+      },
+      balance: {
+        title: 'A balance that does not add up',
+        about:
+          'What {wallet} holds on {network} changed by {amount} more or less on {day} than what it received and sent.',
+        act: 'Compare the day with a block explorer.',
+      },
+      busy: {
+        title: 'Too many transfers to compare',
+        about: '{wallet} had so many transfers on {network} on {day} that they were not compared.',
+        act: 'If you did not expect that, check that the address is yours.',
+      },
+    },
+    recover: 'Bring it into the books',
+    cannotRecover: 'It cannot be brought into the books from here. Ask your operator.',
+    notFound: 'It was looked up, and the nodes did not find it. You can try again.',
+    explain: 'I know what this is',
+    explainLabel: 'What it is',
+    explainAbout: 'It leaves the list of what needs you. Your colleagues see what you write.',
+    explainSave: 'Save the explanation',
+    results: {
+      asked: 'It is being looked up. This takes seconds, and longer if the nodes are busy.',
+      explained: 'The explanation is saved.',
+      note: 'Write what it is, in at most 1,000 characters.',
+      gone: 'That is settled already.',
+    },
+  },
   reports: {
     title: 'Reports',
     about:
@@ -638,6 +723,7 @@ export const en = {
     day: 'Day',
     take: 'To take with you',
     toStatement: 'Open the statement',
+    toAudit: 'Compared with the chain',
     withDetails: 'with payer, description and note',
     files: {
       spreadsheet: {
@@ -792,6 +878,9 @@ export const en = {
     refund: 'Finish {count} refunds',
     refundOne: 'Finish a refund',
     refundAbout: 'They wait for a signature or a transaction',
+    finding: 'Look at {count} differences from the chain',
+    findingOne: 'Look at a difference from the chain',
+    findingAbout: 'Your books and the networks do not say the same',
     noWallet: 'Add a wallet',
     noWalletAbout: 'Without one you cannot be paid',
     unpayable: 'Make your wallet payable',

@@ -653,6 +653,92 @@ export const es: typeof en = {
       'Aquí los pagos son dinero de verdad. Para probar use un importe pequeño o una tienda de prueba.',
   },
 
+  audit: {
+    title: 'Comparado con la cadena',
+    about:
+      'Cada noche otro proceso pregunta a las propias redes qué han recibido sus carteras y lo compara con sus libros. Aquí está en qué difieren.',
+    open: 'Diferencias abiertas',
+    none: 'No hay diferencias abiertas',
+    noneAbout: 'Sus libros tienen todo lo que las redes dicen que ha recibido, hasta los días de abajo.',
+    notYet:
+      'Aún no se ha comparado ningún día. Un día se compara después de medianoche en UTC, si su operador ejecuta la auditoría.',
+    before: 'Resuelto',
+    complete: 'Hasta dónde llega',
+    wallet: 'Cartera',
+    network: 'Red',
+    upTo: 'Comparado',
+    completeUpTo: 'Completo hasta el {day}',
+    trouble: 'Los nodos no responden lo suficiente desde {time}',
+    transaction: 'Transacción',
+    checkout: 'El cobro',
+    found: 'Encontrado',
+    states: {
+      open: 'Abierto',
+      looking: 'Buscándose',
+      recovered: 'Recuperado',
+      explained: 'Explicado',
+      over: 'Pasado',
+    },
+    kinds: {
+      missing: {
+        title: 'Dinero que falta en sus libros',
+        about: '{amount} llegó a {wallet} en {network} el {day}, y sus libros no lo tienen.',
+        act: 'Llévelo a los libros. Entonces paga el cobro al que estaba destinado, o le espera en Bandeja.',
+      },
+      dust: {
+        title: 'Menos de un céntimo',
+        about:
+          'En total {amount} llegó a {wallet} en {network} el {day}, en importes de menos de un céntimo.',
+        act: 'No tiene que hacer nada. Estas transferencias suelen buscar que copie una dirección falsa.',
+      },
+      sibling: {
+        title: 'Dinero en una red que usted no acepta',
+        about: '{amount} llegó a {wallet} en {network} el {day}. Allí no se aceptan pagos.',
+        act: 'El dinero es suyo: muévalo con su propia cartera. Si un comprador pregunta por un pedido, puede ser su pago.',
+      },
+      elsewhere: {
+        title: 'Dinero en una cartera que se usa en otra parte',
+        about:
+          'En total {amount} llegó a {wallet} en {network} el {day}. Sus libros de aquí dicen que otra parte de este servicio usa la cartera.',
+        act: 'Pregunte a su operador si la otra parte lo tiene en sus libros.',
+      },
+      unfounded: {
+        title: 'Un pago que la red no tiene',
+        about:
+          'Sus libros tienen un pago de {amount} a {wallet} en {network}, con fecha {day}. La red no lo tiene, o solo una vez donde sus libros lo tienen varias.',
+        act: 'No envíe nada por él y avise a su operador, salvo que desaparezca en unos minutos.',
+      },
+      unpaid: {
+        title: 'Un cobro que se da por pagado y no lo está',
+        about: 'Un cobro del {day} está completado, pero en sus libros no hay ningún pago de lo que pide.',
+        act: 'No envíe nada por él y avise a su operador.',
+      },
+      balance: {
+        title: 'Un saldo que no cuadra',
+        about:
+          'Lo que {wallet} tiene en {network} cambió el {day} en {amount} más o menos que lo que recibió y envió.',
+        act: 'Compare el día con un explorador de bloques.',
+      },
+      busy: {
+        title: 'Demasiadas transferencias para comparar',
+        about: '{wallet} tuvo tantas transferencias en {network} el {day} que no se compararon.',
+        act: 'Si no lo esperaba, compruebe que la dirección es suya.',
+      },
+    },
+    recover: 'Llevarlo a los libros',
+    cannotRecover: 'No se puede llevar a los libros desde aquí. Pregunte a su operador.',
+    notFound: 'Se ha buscado y los nodos no lo han encontrado. Puede intentarlo otra vez.',
+    explain: 'Sé qué es',
+    explainLabel: 'Qué es',
+    explainAbout: 'Sale de la lista de lo que le necesita. Sus compañeros ven lo que escriba.',
+    explainSave: 'Guardar la explicación',
+    results: {
+      asked: 'Se está buscando. Tarda segundos, y más si los nodos están ocupados.',
+      explained: 'La explicación está guardada.',
+      note: 'Escriba qué es, en 1.000 caracteres como máximo.',
+      gone: 'Eso ya está resuelto.',
+    },
+  },
   reports: {
     title: 'Informes',
     about:
@@ -676,6 +762,7 @@ export const es: typeof en = {
     day: 'Día',
     take: 'Para llevarse',
     toStatement: 'Abrir el extracto',
+    toAudit: 'Comparado con la cadena',
     withDetails: 'con pagador, descripción y nota',
     files: {
       spreadsheet: {
@@ -831,6 +918,9 @@ export const es: typeof en = {
     refund: 'Termine {count} reembolsos',
     refundOne: 'Termine un reembolso',
     refundAbout: 'Esperan una firma o una transacción',
+    finding: 'Mire {count} diferencias con la cadena',
+    findingOne: 'Mire una diferencia con la cadena',
+    findingAbout: 'Sus libros y las redes no dicen lo mismo',
     noWallet: 'Añada una cartera',
     noWalletAbout: 'Sin ella no puede cobrar',
     unpayable: 'Haga que su cartera pueda cobrar',
