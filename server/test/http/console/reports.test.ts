@@ -6,6 +6,7 @@ import { bookAll, payFinal } from '../../movements/support/books.ts'
 import { bookAt, lineOf } from '../../movements/support/lines.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'
 import { openAs } from '../../support/database.ts'
+import { registerWallet } from '../../support/store.ts'
 import { openBrowser } from '../page/support/browser.ts'
 import { enrolWith, inviteBy, openConsole, openInvitedStore } from './support/console.ts'
 import { openSignedIn } from './support/furnished.ts'
@@ -84,7 +85,12 @@ test('a closed month has a statement that Chromium prints, with balances, receip
     '47.00',
   ])
     assert(text.includes(part), part)
+  // News for the owner is not for whoever gets the sheet.
+  await registerWallet(store, newPayer().address)
+  await page.reload()
+  await page.getByRole('button', { name: 'Got it' }).waitFor()
   await page.emulateMedia({ media: 'print' })
+  assert.match(await main.innerText(), /^Statement for/)
   assert.equal(await page.locator('.side').isVisible(), false)
   assert.equal(await page.getByRole('button', { name: 'Print' }).isVisible(), false)
   // A4 without its margins.

@@ -111,7 +111,11 @@ export function renderSignUp({ texts: all }: Page, { hasTest, live, families }: 
   const { take, unnamed, troubles, asking, none } = wallets.enter
   const values = { into: 'walletAddress', label: take, unnamed, ...troubles }
   const text = { required: true, maxlength: 100 }
-  const address = { ...text, autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', dir: 'ltr' }
+  const address = {
+    ...{ ...text, autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', dir: 'ltr' },
+    // Narrow enough that all of it can be seen and compared.
+    class: 'address',
+  }
   return html`<h1>${texts.heading}</h1>
 <p class="soft">${hasTest && texts.test} ${live && texts.about[live]}</p>
 <form data-passkey="sign-up" class="fields">
