@@ -14,9 +14,10 @@ import { addDays, localTime } from '../../../src/zone.ts'
 import { bookAll, booksOf, payFinal, tellOf } from '../../movements/support/books.ts'
 import { wallet } from '../../support/app.ts'
 import { refundByHand } from '../../support/by-hand.ts'
+import { newPayer } from '../../support/chain/evm-payment.ts'
 import { operator } from '../../support/operator.ts'
 import { registerWallet } from '../../support/store.ts'
-import { enrolWith, openConsole, openInvitedStore, TestBrowser } from './support/console.ts'
+import { enrolWith, inviteBy, openConsole, openInvitedStore, TestBrowser } from './support/console.ts'
 
 const settings = { NETWORKS: 'LOCAL', LOCAL_RPC_URLS: 'http://127.0.0.1:1', FIXED_RATES: 'EUR=0.86' }
 const console = await openConsole({ settings })
@@ -186,4 +187,23 @@ test('what Home calls received, refunded and net is what the books add up to, to
     sums.net,
     millionths.reduce((sum, each) => sum + each, 0n),
   )
+})
+
+test('a viewer of a new store is asked for nothing, and its owner is not warned of a key that changed no wallet', async () => {
+  const { store, token } = await openInvitedStore(console, { evmWallet: newPayer().address })
+  const owner = await enrolWith(console, token)
+  await owner.browser.post(`/stores/${store.id}/wallets/setting`, {
+    walletChanges: 'key',
+    touch: await owner.browser.confirm(owner.authenticator, 'wallet.setting', {
+      storeId: store.id,
+      walletChanges: 'key',
+    }),
+  })
+  const { body } = await owner.browser.get(`/stores/${store.id}/wallets`)
+  assert(body.includes('<option value="key" selected'), body)
+  assert(!body.includes('In this store a key is enough'))
+  const viewer = await enrolWith(console, await inviteBy(owner, store.id, { name: 'Vera', role: 'viewer' }))
+  const home = texts((await viewer.browser.get(`/stores/${store.id}`)).body)
+  assert(!/Needs you|Make a payment/.test(home), home)
+  assert(home.includes('You see its payments here'))
 })

@@ -52,7 +52,7 @@ test('forty things that people type or paste are found, and the page says what e
   const today = new Date().toISOString().slice(0, 10)
   const [orders, prices, sums] = ['Checkouts of the order', 'Checkouts for about', 'Payments of about']
   const [hashes, addresses, shorts] = ['Payments in the', 'Payments from the', 'looks like']
-  const [words, days] = ['in the order, the description or the metadata', 'Checkouts made on']
+  const [words, days] = ['in the order, the description or the metadata', 'Checkouts from:']
   const table: readonly (readonly [typed: string, read: string | null, found: string])[] = [
     ['1273', orders, mug],
     ['#1273', orders, mug],

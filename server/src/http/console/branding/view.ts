@@ -1,5 +1,5 @@
 import type { UpdateStore, Store as WireStore } from '@farthing/sdk'
-import { currencies } from '../../../rates/iso4217.ts'
+import { currencies, minorDigitsOf } from '../../../rates/iso4217.ts'
 import { contrastOf, inkOn } from '../../page/document.ts'
 import { fill, type Html, html, lines } from '../../page/html.ts'
 import { renderFilter, renderHead } from '../parts.ts'
@@ -90,10 +90,17 @@ ${
     zones.includes(timeZone) ? zones : [timeZone, ...zones],
     timeZone,
   )}</select></label>
-<label>${texts.reportCurrency}<select name="reportCurrency"${wrong('reportCurrency')}>${[...currencies].map(
+<label>${texts.reportCurrency}<select name="reportCurrency"${wrong('reportCurrency')}>${offeredWith(
+    reportCurrency,
+  ).map(
     ([code, title]) =>
       html`<option value="${code}"${code === reportCurrency && html` selected`}>${code} · ${title}</option>`,
   )}</select></label>`
+}
+
+/** Nobody keeps books in gold or in the code for testing: those without a smallest unit are left out, unless one is in use. */
+function offeredWith(chosen: string): [string, string][] {
+  return [...currencies].filter(([code]) => code === chosen || minorDigitsOf(code) !== null)
 }
 
 function options(values: readonly string[], chosen: string): Html {

@@ -122,7 +122,7 @@ function renderEmpty(screen: Screen, home: Home, writer: Writer): Html {
   const example = { orderId: 'order-1', priceAmount: '12.50', priceCurrency: home.reportCurrency }
   const line = renderApiLine(screen, { method: 'POST', path: '/checkouts', body: example })
   const next = home.hasWallet
-    ? html`<p>${texts.emptyReady}</p>${
+    ? html`<p>${mayMake ? texts.emptyReady : texts.emptyToCome}</p>${
         mayMake && html`<p><a class="button" href="${base}/new">${texts.emptyNew}</a></p>`
       }${line && html`<p>${texts.emptyShop}</p>${line}`}`
     : html`<p>${texts.emptyNoWallet}</p>
@@ -353,7 +353,8 @@ function renderNeeds(screen: Screen, home: Home, writer: Writer): Html {
     needs.length > 0
       ? html`<ul class="list todos">${needs}</ul>`
       : html`<p class="soft">${texts.needsNothing}</p>`
-  const heading = html`<h2 id="needs">${texts.needs}</h2>`
+  const mayAct = screen.may('payments:write') || screen.may('webhooks:write')
+  const heading = html`<h2 id="needs">${mayAct ? texts.needs : texts.needsOthers}</h2>`
   return html`<section class="facts needs" aria-labelledby="needs">${heading}${list}</section>`
 }
 

@@ -152,11 +152,12 @@ ${renderHidden('kind', kind)}${renderHidden('address', wallet.address)}
 
 function renderMade(screen: Screen, store: Store, made: readonly WalletChange[]): Html {
   const texts = screen.texts.wallets
+  const isByKey = store.walletChanges === 'key' && made.some(({ actor }) => actor.type === 'key')
   const docs = `${screen.ctx.config.baseUrl}/docs/owner#if-a-key-is-stolen`
   const revoke = html`<a href="${docs}">${texts.revoke}</a>`
   return html`<h2>${texts.recent}</h2>
 <p class="soft">${texts.recentAbout}</p>
-${store.walletChanges === 'key' && html`<p class="note">${fill(texts.keyEnough, { revoke })}</p>`}
+${isByKey && html`<p class="note">${fill(texts.keyEnough, { revoke })}</p>`}
 <ul class="things">${made.map((each) => renderChange(screen, each))}</ul>`
 }
 
