@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { firstCell } from '../ids.ts'
 import { checkCell, writeCell } from './cell.ts'
 import type { Database, Transaction } from './db.ts'
-import { applyRights, type RightsState } from './rights.ts'
+import { applyRights, type RightsState, refuseMissingRoles } from './rights.ts'
 import { changeSchema, handOver, SchemaError } from './schema.ts'
 
 /**
@@ -39,6 +39,7 @@ export async function migrate(
       'The role in DATABASE_URL may not change the schema.',
       'Connect as the role that owns the tables: see docs/roles.md.',
     )
+  if (folder === ownFolder) await refuseMissingRoles(db)
   const migrations = await readMigrations(folder)
   const applied: string[] = []
   await changeSchema(db, 'The table of migrations', statementSeconds, prepare)

@@ -26,6 +26,16 @@ export const rightsFolder = new URL('../../rights/', import.meta.url)
  */
 const acrossStores = ['memberships', 'invitations', 'event_counters', 'refund_totals']
 
+const roleNames = [
+  'farthing_serve',
+  'farthing_work',
+  'farthing_console',
+  'farthing_operator',
+  'farthing_audit',
+]
+/** SQL: whether the current role may create roles. */
+const mayCreateRoles = 'select rolsuper or rolcreaterole from pg_roles where rolname = current_user'
+
 const grantsFile = 'grants.sql'
 const otherFiles = [
   'temporary.sql',
@@ -48,13 +58,7 @@ export async function applyRights(db: Database, statementSeconds: number): Promi
     ['roles.sql', grantsFile, ...otherFiles].map(readRightsFile),
   )
   const state = await readRights(db)
-  if (!state.exist && !state.may) {
-    if (!state.areSome) return 'missing'
-    throw new SchemaError(
-      'A database role is missing, and this role may not create it.',
-      'Run server/rights/roles.sql and then server/rights/owner.sql in Farthing’s database as a superuser, then migrate again.',
-    )
-  }
+  if (!state.exist && !state.may) return 'missing'
   const files = [grants, ...others]
   // This text includes the row policies of the console, so a changed policy is applied too.
   const wanted = [...files, ...Object.values(ownOf), showOneStore('each')].join('\n')
@@ -78,24 +82,38 @@ export async function applyRights(db: Database, statementSeconds: number): Promi
   return 'granted'
 }
 
+/**
+ * Refuses to migrate if some of the roles exist, those of an older release, and this role may not create the others.
+ * Call it before anything is changed.
+ */
+export async function refuseMissingRoles(db: Database): Promise<void> {
+  const [found] = await db.query<{ missing: string[]; may: boolean }>(
+    `select array_agg(w.role) filter (where to_regrole(w.role) is null) as missing, (${mayCreateRoles}) as may
+     from unnest($1::text[]) w (role) having count(to_regrole(w.role)) between 1 and count(*) - 1`,
+    [roleNames],
+  )
+  if (!found || found.may) return
+  throw new SchemaError(
+    `The database role ${found.missing.join(', ')} is missing, and this role may not create it. Nothing was changed.`,
+    'Run server/rights/roles.sql and then server/rights/owner.sql in Farthing’s database as a superuser, then migrate again.',
+  )
+}
+
 type RightsFound = {
   /** Whether the roles exist, and whether we may create them. */
   readonly exist: boolean
   readonly may: boolean
-  /** Whether some of them exist: those of an older release. */
-  readonly areSome: boolean
   /** The SQL that was last applied. */
   readonly applied: string | null
 }
 
 async function readRights(db: Database): Promise<RightsFound> {
   const [found] = await db.query<RightsFound>(
-    `select count(r.oid) = 5 as exist, count(r.oid) > 0 as "areSome",
-       (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) as may,
-       (select sql from granted_rights) as applied
-     from pg_roles r where rolname in ('farthing_serve', 'farthing_work', 'farthing_console', 'farthing_operator', 'farthing_audit')`,
+    `select count(to_regrole(w.role)) = count(*) as exist, (${mayCreateRoles}) as may,
+       (select sql from granted_rights) as applied from unnest($1::text[]) w (role)`,
+    [roleNames],
   )
-  return found ?? { exist: false, areSome: false, may: false, applied: null }
+  return found ?? { exist: false, may: false, applied: null }
 }
 
 /**

@@ -162,6 +162,40 @@ test('where the roles are missing, a migration says so with the SQL that makes t
   await Promise.all([admin.close(), plain.close()])
 })
 
+test('a role that an upgrade needs and may not make is named before anything is changed', async () => {
+  const other = await mkdtemp(join(tmpdir(), 'farthing-roles-'))
+  const older = await startCluster(other)
+  atEnd(async () => {
+    await older.stop()
+    await rm(other, { recursive: true, force: true })
+  })
+  const admin = openDatabase({ url: older.url('postgres'), connections: 4, name: 'test' })
+  await admin.query('create role plain login')
+  for (const role of ['serve', 'work', 'console', 'operator'])
+    await admin.query(`create role farthing_${role}`)
+  const refused = (error: unknown) =>
+    error instanceof SchemaError &&
+    /farthing_audit is missing, and this role may not create it\. Nothing was changed\./.test(error.says) &&
+    /roles\.sql and then server\/rights\/owner\.sql/.test(error.fix)
+  for (const isEmpty of [true, false]) {
+    const name = isEmpty ? 'empty' : 'upgraded'
+    await admin.query(`create database ${name} owner plain`)
+    const url = Object.assign(new URL(older.url(name)), { username: 'plain' }).href
+    const plain = openDatabase({ url, connections: 4, name: 'test' })
+    if (!isEmpty)
+      await plain.query(
+        'create table schema_migrations (version integer primary key, name text, sql text, breaking boolean)',
+      )
+    await assert.rejects(migrate(plain), refused)
+    const tables = await plain.query(
+      "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'",
+    )
+    assert.deepEqual(tables, isEmpty ? [] : [{ name: 'schema_migrations' }])
+    await plain.close()
+  }
+  await admin.close()
+})
+
 test('the owner hands over what an older installation made, and migrates; serve and work then take an order and its payment', async () => {
   const shop = await openShop({ worker: false })
   for (const file of ['roles.sql', 'owner.sql', 'roles.sql', 'owner.sql']) {
