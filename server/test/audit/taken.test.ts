@@ -13,13 +13,12 @@ import {
   type AuditedShop,
   dayMs,
   kindsOf,
+  nobody,
   openAuditedShop,
   plantCredit,
   receiveUnseen,
   sell,
 } from './support/auditing.ts'
-
-const nobody = '0x000000000000000000000000000000000000dead'
 
 type Paid = { readonly transaction: string; readonly payer: string; readonly at: Date }
 

@@ -121,6 +121,9 @@ type Planted = {
   readonly checkoutId?: string
 }
 
+/** No key is known for it. */
+export const nobody = '0x000000000000000000000000000000000000dead'
+
 /** As `work`: a credit of a checkout that nobody paid. Without more it says what the checkout asks for. */
 export async function plantCredit(
   shop: Pick<AuditedShop, 'create' | 'databaseUrl' | 'chain'>,
@@ -129,7 +132,7 @@ export async function plantCredit(
   const id = checkoutId ?? (await shop.create())
   const work = openAs('work', shop.databaseUrl)
   const hash = `0x${randomBytes(32).toString('hex')}`
-  const { transaction = hash, payer = hash, payTo: to = null } = said
+  const { transaction = hash, payer = nobody, payTo: to = null } = said
   await work.query(
     `insert into credits (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
        position, asset, payer, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time, included_at,
