@@ -48,7 +48,7 @@ export async function judge(
   const looked = others.slice(0, confirmedMax)
   const found: Arrived[] = []
   for (const transaction of looked)
-    found.push(...listArrived(await history.readTransaction(transaction), new Set(wallets)))
+    found.push(...listArrived(await history.readTransaction(transaction, wallets), new Set(wallets)))
   const all = [...arrived, ...found]
   const transactions = [...read, ...(isRead ? others : looked)]
   const booked = await rows.listCreditsOf(ctx.db, caip2, wallets, transactions)

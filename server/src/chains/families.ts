@@ -14,6 +14,7 @@ import { type History, transfersPerDayMax } from './history.ts'
 import { isNodeError } from './rpc.ts'
 import { parseSolanaAddress } from './svm/address.ts'
 import { findReady, openSvmChain } from './svm/chain.ts'
+import { openSvmHistory } from './svm/history.ts'
 import { findHindrance } from './svm/refund-accounts.ts'
 import { isTextSigned } from './svm/signed-text.ts'
 
@@ -168,6 +169,7 @@ export function openHistory(
   transfersMax = transfersPerDayMax,
 ): History | null {
   const nodes = auditNodesOf(config, network.id)
-  if (nodes.length === 0 || network.family === 'SOLANA') return null
+  if (nodes.length === 0) return null
+  if (network.family === 'SOLANA') return openSvmHistory(openSvmChain(network, nodes, now), transfersMax)
   return openEvmHistory(openChain(network, nodes, now), transfersMax)
 }

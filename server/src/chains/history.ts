@@ -14,8 +14,8 @@ export type History = {
   readTransfers(wallets: readonly string[], span: Span): Promise<PastTransfer[]>
   /** What a wallet held of a token after the span, or before it; null if too few nodes can tell. */
   readBalance(wallet: string, asset: string, span: Span, when: 'before' | 'after'): Promise<bigint | null>
-  /** The transfers of the network's tokens that a transaction made; none if it is not on the chain. */
-  readTransaction(transaction: string): Promise<PastTransfer[]>
+  /** The transfers of the network's tokens to the wallets that a transaction made; none if it is not on the chain. */
+  readTransaction(transaction: string, wallets: readonly string[]): Promise<PastTransfer[]>
   /** The calls to nodes so far, each node’s counted. */
   countCalls(): number
 }
@@ -31,6 +31,7 @@ export type Span = {
 export type PastTransfer = {
   readonly asset: string
   readonly from: string
+  /** Empty if the chain does not say it. */
   readonly to: string
   readonly amount: bigint
   readonly transaction: string

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { lockFollower } from '../../chains/rows.ts'
 import type { SvmChain } from '../../chains/svm/chain.ts'
-import { type Landed, readLanded } from '../../chains/svm/landed.ts'
+import { findPayer, type Landed, readLanded } from '../../chains/svm/landed.ts'
 import { listNaming } from '../../chains/svm/lists.ts'
 import { toBase58 } from '../../chains/svm/message.ts'
 import { countWith, findWithout, isMissed, judge, readViews } from '../../chains/svm/status.ts'
-import { findTokenAccount, tokenProgram } from '../../chains/svm/transfer.ts'
+import { findTokenAccount } from '../../chains/svm/transfer.ts'
 import type { Context } from '../../context.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import { advancePlaces, orphanCredits } from '../credits/rows.ts'
@@ -137,19 +137,6 @@ async function credit(
     if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
   })
   return true
-}
-
-/**
- * The payer: the owner who ordered the transfer to the account, or the fee payer if another program moved the money.
- */
-function findPayer({ transaction }: Landed, account: string): string {
-  for (const { program, accounts, data } of transaction.instructions) {
-    if (program !== tokenProgram) continue
-    // TransferChecked names the mint between the two accounts, Transfer does not.
-    if (data[0] === 12 && accounts[2] === account && accounts[3]) return accounts[3]
-    if (data[0] === 3 && accounts[1] === account && accounts[2]) return accounts[2]
-  }
-  return transaction.accounts[0] ?? account
 }
 
 type Settled = Doubt & { readonly isSettled: boolean }

@@ -126,7 +126,9 @@ export const nobody = '0x000000000000000000000000000000000000dead'
 
 /** As `work`: a credit of a checkout that nobody paid. Without more it says what the checkout asks for. */
 export async function plantCredit(
-  shop: Pick<AuditedShop, 'create' | 'databaseUrl' | 'chain'>,
+  shop: Pick<AuditedShop, 'create' | 'databaseUrl'> & {
+    readonly chain: { readonly network: { readonly caip2: string } }
+  },
   { at, network = shop.chain.network.caip2, position = 0, amount, checkoutId, ...said }: Planted,
 ): Promise<string> {
   const id = checkoutId ?? (await shop.create())
@@ -137,13 +139,14 @@ export async function plantCredit(
     `insert into credits (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
        position, asset, payer, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time, included_at,
        safe_at, finalized_at, witnessed_at)
-     select $1, $2, 0, $3, 1, $4::timestamptz, $5, $6, lower(o.asset), $7, coalesce($8, lower(o."payTo")),
+     select $1, $2, 0, $3, 1, $4::timestamptz, $5, $6, case when $11 then lower(o.asset) else o.asset end, $7,
+       coalesce($8, case when $11 then lower(o."payTo") else o."payTo" end),
        coalesce($9, o.amount), c.store_id, c.id, 'exact', $4, $4, $4, $4, $4
      from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
      where c.id = $10 limit 1`,
     [
       ...[network, hash, newId('pay', '00', at), at, transaction, position, payer, to],
-      ...[amount?.toString() ?? null, id],
+      ...[amount?.toString() ?? null, id, network.startsWith('eip155:')],
     ],
   )
   await work.query(`update checkouts set status = 'COMPLETED', version = version + 1 where id = $1`, [id])

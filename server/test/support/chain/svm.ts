@@ -17,6 +17,8 @@ export type SvmOptions = {
   /** Null: only `mine` produces blocks. */
   readonly slotMs?: number | null
   readonly finalizedAfter?: number
+  /** The time of its blocks. */
+  readonly now?: () => Date
   /** Asks nodes as rarely as the network's entry says, as if the chain were not many times as fast as the real one. */
   readonly isSparing?: true
 }
@@ -36,7 +38,7 @@ export async function openSvm(options: SvmOptions) {
   assert(asset)
   const genesisHash = genesisHashes[name]
   const chain = await startLocalSvm({
-    now: () => new Date(),
+    now: options.now ?? (() => new Date()),
     slotMs,
     mints: network.assets,
     finalizedAfter,
