@@ -20,7 +20,24 @@ export function keptInFolder(folder: string): KeptPayments {
     async delete(checkoutUrl) {
       await rm(fileOf(checkoutUrl), { force: true })
     },
+    keep: (name, payment) => keepFirst(folder, fileOf(name), payment),
   }
+}
+
+/** Writes the file unless another run was first. Returns what it contains. */
+async function keepFirst(folder: string, file: string, text: string): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const draft = `${file}.${randomUUID()}`
+  await writeFile(draft, text, { mode: 0o600, flush: true })
+  try {
+    // Unlike a rename, it fails if there is one.
+    await link(draft, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    await rm(draft, { force: true })
+  }
+  return await readFile(file, 'utf8')
 }
 
 /** Keeps forever what was signed for each refund, so that every run of the command signs the same or nothing. */
@@ -28,21 +45,7 @@ export function keptRefundsIn(folder: string): KeptRefunds {
   const fileOf = (refundId: string) => join(folder, encodeURIComponent(refundId))
   return {
     get: (refundId) => readIfThere(fileOf(refundId)),
-    async keep(refundId, signedWith) {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
-      const file = fileOf(refundId)
-      const draft = `${file}.${randomUUID()}`
-      await writeFile(draft, signedWith, { mode: 0o600, flush: true })
-      try {
-        // Unlike a rename, it fails if another run was first.
-        await link(draft, file)
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      } finally {
-        await rm(draft, { force: true })
-      }
-      return await readFile(file, 'utf8')
-    },
+    keep: (refundId, signedWith) => keepFirst(folder, fileOf(refundId), signedWith),
   }
 }
 

@@ -118,6 +118,87 @@ test('an answer that is lost after the money moved is asked for again with the s
   assert.deepEqual([headers.size, wallet.signatures, await charged()], [1, 1, 1])
 })
 
+test('an answer that breaks off in its body is not taken for one: the same signature asks again', async () => {
+  const { wallet, charged } = await openWallet()
+  const kept = new Map<string, string>()
+  const { url, seen } = await openSeller(async (header, response, count) => {
+    if (header === undefined || count > 3) return null
+    if (count === 2) await send(header)
+    response.writeHead(200, { 'content-length': '100' }).write('half of it')
+    setImmediate(() => response.destroy())
+    return true
+  })
+  const result = await buy(url, wallet, options({ kept, timeoutMs: 1_200 }))
+  assert.notEqual(result.outcome, 'paid')
+  assert.equal(new Set(seen.flatMap(({ header }) => header ?? [])).size, 1)
+  assert.deepEqual([kept.size, wallet.signatures, await charged()], [1, 1, 1])
+})
+
+test('what one wallet has signed is not used for another’s request', async () => {
+  const [first, second] = [await openWallet(), await openWallet()]
+  const kept = new Map<string, string>()
+  const failing = { is: true }
+  const { url } = await openSeller((header, response) =>
+    failing.is && header !== undefined ? Boolean(response.writeHead(500).end()) : null,
+  )
+  assert.equal((await buy(url, first.wallet, options({ kept }))).outcome, 'refused')
+  failing.is = false
+  assert.equal((await buy(url, second.wallet, options({ kept }))).outcome, 'paid')
+  assert.deepEqual([await first.charged(), await second.charged()], [0, 1])
+})
+
+test('of two processes that sign for one purchase, both send what was kept first', async () => {
+  const { wallet, charged } = await openWallet()
+  const { url, seen } = await openSeller((header, response) =>
+    header === undefined ? null : Boolean(response.writeHead(500).end()),
+  )
+  const other = await openWallet()
+  let keptFirst = ''
+  const kept = {
+    get: () => undefined,
+    set: () => assert.fail('it would replace what another process has kept'),
+    delete: () => {},
+    keep: async (_: string, payment: string) => (keptFirst ||= payment),
+  }
+  await buy({ url, id: 'one' }, wallet, options({ kept }))
+  await buy({ url, id: 'one' }, wallet, options({ kept }))
+  assert.equal(new Set(seen.flatMap(({ header }) => header ?? [])).size, 1)
+  assert.deepEqual([await charged(), await other.charged()], [0, 0])
+})
+
+for (const status of [202, 402, 429, 503])
+  test(`${status} is definite once the signature has expired, and the next call may sign anew`, async () => {
+    const { wallet } = await openWallet()
+    const kept = new Map<string, string>()
+    const settlement = btoa(JSON.stringify({ success: false, transaction: `0x${'ab'.repeat(32)}` }))
+    const { url } = await openSeller((header, response) =>
+      header === undefined
+        ? null
+        : Boolean(response.writeHead(status, { 'payment-response': settlement }).end('{}')),
+    )
+    assert.equal((await buy(url, wallet, options({ kept, timeoutMs: 1 }))).outcome, 'pending')
+    const [[name, payment] = assert.fail('nothing is kept')] = [...kept]
+    const header = JSON.parse(atob(payment)) as { payload: { authorization: { validBefore: string } } }
+    header.payload.authorization.validBefore = '1'
+    kept.set(name, btoa(JSON.stringify(header)))
+    assert.equal((await buy(url, wallet, options({ kept, timeoutMs: 1 }))).outcome, 'refused')
+    assert.equal(kept.size, 0)
+  })
+
+test('a settlement of any other shape names no transaction', async () => {
+  const { wallet } = await openWallet()
+  const { url } = await openSeller((header, response) =>
+    header === undefined
+      ? null
+      : Boolean(
+          response.writeHead(200, { 'payment-response': btoa('{"success":true,"transaction":1}') }).end('ok'),
+        ),
+  )
+  const result = await buy(url, wallet, options())
+  assert(result.outcome === 'paid')
+  assert.deepEqual([result.settlement, await result.response.text()], [null, 'ok'])
+})
+
 for (const status of [202, 429, 502, 503, 504])
   test(`${status} is asked again with the same signature until there is an answer`, async () => {
     const { wallet, charged } = await openWallet()

@@ -33,7 +33,7 @@ export const buyCommand: Command = {
   notes: [
     'Pays on EVM networks from the FARTHING_PRIVATE_KEY wallet.',
     'Shows what will be signed and asks you to confirm.',
-    'Exit codes: 0 answered, 1 refused, 3 outcome not known yet.',
+    'Exit codes: 0 answered, 1 refused or an error’s status, 3 outcome not known yet.',
     '',
     'The signature is kept until the outcome is known or it has expired: run the same',
     'command again and it sends the same one.',
@@ -70,7 +70,7 @@ export const buyCommand: Command = {
     })
     const answer = await readAnswer(result)
     terminal.show(answer, () => tell(terminal, answer))
-    return exitCodes[result.outcome]
+    return result.outcome === 'free' && (answer.status ?? 0) >= 400 ? 1 : exitCodes[result.outcome]
   },
 }
 

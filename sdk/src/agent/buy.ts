@@ -76,6 +76,9 @@ export type BuyOptions = CallOptions & {
   readonly approve?: (purchase: Purchase) => boolean | Promise<boolean>
 }
 
+/** A larger answer counts as lost: it is held in memory until it is complete. */
+const answerBytesMax = 64 * 1024 * 1024
+
 /** Answers that leave it open whether the request was served: the same request, with the same payment, is sent again. */
 const openStatuses: ReadonlySet<number> = new Set([202, 429, 502, 503, 504])
 
@@ -96,11 +99,12 @@ export async function buy(
     throw new TypeError(`${request.url} is a checkout or a link: use pay().`)
   if (parseUnits(options.max, 6) === null)
     throw new TypeError(`max must be an amount such as "5.00", not ${JSON.stringify(options.max)}.`)
-  const name = await nameOf(request)
+  const signers = [signer].flat()
+  const name = await nameOf(request, signers)
   if (underWay.has(name)) return { outcome: 'pending', transaction: null }
   underWay.add(name)
   try {
-    return await buyOnce(request, name, [signer].flat(), options)
+    return await buyOnce(request, name, signers, options)
   } finally {
     underWay.delete(name)
   }
@@ -138,14 +142,24 @@ async function buyOnce(
     return refused({ code: 'declined', detail: 'The payment was not approved. Nothing was signed.' })
   options.signal?.throwIfAborted()
   const typedData = makeTypedData(terms.accepted, domain, terms.payer, makeNonce(), Date.now())
-  const payment = await signTransfer(terms.accepted, typedData, signer as EvmSigner)
-  await kept.set(name, payment)
+  const signed = await signTransfer(terms.accepted, typedData, signer as EvmSigner)
+  const payment = await keep(kept, name, signed)
   return await present(request, { name, payment, kept }, options)
+}
+
+/** The payment to send: another process may have signed one for the same purchase, and only that one is sent. */
+async function keep(kept: KeptPayments, name: string, signed: string): Promise<string> {
+  if (kept.keep) return await kept.keep(name, signed)
+  await kept.set(name, signed)
+  return signed
 }
 
 type Signed = { readonly name: string; readonly payment: string; readonly kept: KeptPayments }
 
-/** Sends the request with the payment until the answer is definite or the time is up. */
+/**
+ * Sends the request with the payment until the answer is definite or the time is up. An answer counts once it is there
+ * to its last byte. When the signature has expired, any answer is definite.
+ */
 async function present(
   request: Buyable,
   { name, payment, kept }: Signed,
@@ -155,17 +169,19 @@ async function present(
   const end = Date.now() + (options.timeoutMs ?? timeoutMsDefault)
   let transaction: string | null = null
   for (let tries = 1; ; tries++) {
-    const response = await send(request, payment, options)
+    const response = await sendPaid(request, payment, options)
+    const isExpired = Date.now() >= usableUntil
     const settlement = readSettlement(response?.headers.get('payment-response') ?? null)
     transaction = settlement?.transaction || transaction
     // A server that names a transaction but no success has sent it, and does not know what became of it.
     const isSent = response?.status === 402 && Boolean(settlement?.transaction)
-    if (response && !openStatuses.has(response.status) && !isSent) {
-      if (response.ok) {
+    const isOpen = isSent || !response || openStatuses.has(response.status)
+    if (response && (!isOpen || isExpired)) {
+      if (response.ok && !isOpen) {
         await kept.delete(name)
         return { outcome: 'paid', response, settlement: settlement?.success ? settlement : null }
       }
-      if (Date.now() >= usableUntil) await kept.delete(name)
+      if (isExpired) await kept.delete(name)
       const why = await readRefusal(response, settlement)
       return { ...refused(why), response, signedUntil: new Date(usableUntil).toISOString() }
     }
@@ -179,13 +195,41 @@ async function present(
   }
 }
 
+/** The answer with its whole body, or null. */
+async function sendPaid(request: Buyable, payment: string, options: BuyOptions): Promise<Response | null> {
+  const response = await send(request, payment, options)
+  const body = response?.body && (await readWhole(response.body))
+  if (!response || (response.body && !body)) return null
+  const { status, statusText, headers } = response
+  return new Response(body, { status, statusText, headers })
+}
+
+/** Null if it breaks off or is too large. */
+async function readWhole(body: ReadableStream<Uint8Array>): Promise<Blob | null> {
+  const chunks: BlobPart[] = []
+  let length = 0
+  try {
+    for await (const chunk of body) {
+      length += chunk.length
+      if (length > answerBytesMax) return null
+      chunks.push(chunk as Uint8Array<ArrayBuffer>)
+    }
+  } catch {
+    return null
+  }
+  return new Blob(chunks)
+}
+
 /** Null if there is no answer. */
 async function send(
   { url, method, headers, body }: Buyable,
   payment: string | null,
   options: BuyOptions,
 ): Promise<Response | null> {
-  const patience = AbortSignal.timeout(answerTimeoutMs)
+  // The seller may work on a paid answer for as long as we would repeat the request.
+  const patience = AbortSignal.timeout(
+    payment === null ? answerTimeoutMs : Math.max(answerTimeoutMs, options.timeoutMs ?? timeoutMsDefault),
+  )
   const call = options.fetch ?? ((at: string | URL | Request, init?: RequestInit) => fetch(at, init))
   try {
     return await call(url, {
@@ -237,8 +281,10 @@ function methodOf({
 }
 
 /** What a signature is kept under: short, because it may become the name of a file. */
-async function nameOf({ url, method, body, id }: Buyable): Promise<string> {
-  const head = JSON.stringify([url, methodOf({ method, body }), id ?? null, body === undefined])
+async function nameOf({ url, method, body, id }: Buyable, signers: readonly Signer[]): Promise<string> {
+  // One wallet never pays with the signature of another.
+  const payers = signers.map(({ address }) => address)
+  const head = JSON.stringify([url, methodOf({ method, body }), id ?? null, body === undefined, payers])
   const text = new TextEncoder()
   const bytes = typeof body === 'string' ? text.encode(body) : (body ?? new Uint8Array())
   const digest = await crypto.subtle.digest('SHA-256', new Uint8Array([...text.encode(head), ...bytes]))

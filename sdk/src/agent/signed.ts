@@ -50,4 +50,6 @@ export type KeptPayments = {
   get(name: string): string | undefined | Promise<string | undefined>
   set(name: string, payment: string): unknown
   delete(name: string): unknown
+  /** Stores it unless there is one, and returns the one that is stored. Without it, `buy` is safe in one process only. */
+  keep?(name: string, payment: string): Promise<string>
 }

@@ -125,7 +125,8 @@ function judge({ status, body, settlement }: Answer, checkoutId: string): Verdic
 }
 
 export function readSettlement(header: string | null): Settlement | null {
-  return readEncoded(header) as Settlement | null
+  const settlement = readEncoded(header)
+  return typeof settlement?.transaction === 'string' ? (settlement as unknown as Settlement) : null
 }
 
 /** The JSON object in one of x402's headers. */
