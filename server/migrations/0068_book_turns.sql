@@ -29,3 +29,27 @@ end $$;
 create trigger refund_is_watched_again after update of orphaned_at on credits
   for each row when (old.finalized_at is not null and new.orphaned_at is not null and new.nonce is not null)
   execute function watch_refund();
+
+-- What had come to each wallet and gone from it by the end of each quarter hour in which a line moved it, since the first
+-- line: a balance, and the sums of any range, are a look at two rows.
+create table movement_balances (
+  store_id text collate "C" not null references stores,
+  wallet text collate "C" not null,
+  network text collate "C" not null,
+  asset text collate "C" not null,
+  starts_at timestamptz not null,
+  received numeric not null,
+  -- Of payments, not of refunds: negative.
+  reversed numeric not null,
+  -- Negative.
+  refunded numeric not null,
+  primary key (store_id, wallet, network, asset, starts_at)
+);
+insert into movement_balances
+select store_id, wallet, network, asset, starts_at, sum(received) over w, sum(reversed) over w, sum(refunded) over w
+from (select store_id, wallet, network, asset, date_bin('15 minutes', booked_at, 'epoch') as starts_at,
+    coalesce(sum(amount) filter (where type = 'payment'), 0) as received,
+    coalesce(sum(amount) filter (where type in ('payment_reversed', 'payment_ceded')), 0) as reversed,
+    coalesce(sum(amount) filter (where type in ('refund', 'refund_reversed')), 0) as refunded
+  from movements where wallet is not null group by 1, 2, 3, 4, 5) q
+window w as (partition by store_id, wallet, network, asset order by starts_at);

@@ -6,7 +6,7 @@ revoke all on all tables in schema public from farthing_serve, farthing_work, fa
 
 grant select, insert, update, delete on all tables in schema public to farthing_operator;
 revoke insert, update, delete on schema_migrations, granted_rights, cell from farthing_operator;
-revoke insert, update, delete on movements, movement_quarters, movement_closings from farthing_operator;
+revoke insert, update, delete on movements, movement_quarters, movement_balances, movement_closings from farthing_operator;
 grant select on schema_migrations, cell to farthing_serve, farthing_work, farthing_console, farthing_audit;
 grant select, update (held) on directory_state to farthing_serve, farthing_console;
 grant select, update on directory_state to farthing_work;
@@ -63,9 +63,10 @@ grant select, insert, update (last_number) on buyer_receipt_counters to farthing
 
 -- Movements: work writes them, and nobody changes one. Reports close the time that they show.
 grant select on buyer_receipt_counters to farthing_console;
-grant select on movements, movement_quarters to farthing_serve, farthing_console, farthing_work;
+grant select on movements, movement_quarters, movement_balances to farthing_serve, farthing_console, farthing_work;
 grant insert on movements to farthing_work;
 grant insert, update (lines, amount, value, unvalued) on movement_quarters to farthing_work;
+grant insert, update (received, reversed, refunded) on movement_balances to farthing_work;
 grant select on movement_closings to farthing_work;
 grant select, insert, delete on movements_due to farthing_work;
 grant update (due_at, tries) on movements_due to farthing_work;

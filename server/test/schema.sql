@@ -950,6 +950,17 @@ CREATE TABLE public.memberships (
     CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'manager'::text, 'developer'::text, 'viewer'::text])))
 );
 
+CREATE TABLE public.movement_balances (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    wallet text NOT NULL COLLATE pg_catalog."C",
+    network text NOT NULL COLLATE pg_catalog."C",
+    asset text NOT NULL COLLATE pg_catalog."C",
+    starts_at timestamp with time zone NOT NULL,
+    received numeric NOT NULL,
+    reversed numeric NOT NULL,
+    refunded numeric NOT NULL
+);
+
 CREATE TABLE public.movement_closings (
     store_id text NOT NULL COLLATE pg_catalog."C",
     until timestamp with time zone NOT NULL
@@ -1586,6 +1597,9 @@ ALTER TABLE ONLY public.members
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_pkey PRIMARY KEY (store_id, member_id);
 
+ALTER TABLE ONLY public.movement_balances
+    ADD CONSTRAINT movement_balances_pkey PRIMARY KEY (store_id, wallet, network, asset, starts_at);
+
 ALTER TABLE ONLY public.movement_closings
     ADD CONSTRAINT movement_closings_pkey PRIMARY KEY (store_id);
 
@@ -2037,6 +2051,9 @@ ALTER TABLE ONLY public.memberships
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
+ALTER TABLE ONLY public.movement_balances
+    ADD CONSTRAINT movement_balances_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
 ALTER TABLE ONLY public.movement_closings
     ADD CONSTRAINT movement_closings_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
@@ -2151,6 +2168,8 @@ CREATE POLICY all_rows ON public.links USING (true);
 
 CREATE POLICY all_rows ON public.mail_counts USING (true);
 
+CREATE POLICY all_rows ON public.movement_balances USING (true);
+
 CREATE POLICY all_rows ON public.movement_quarters USING (true);
 
 CREATE POLICY all_rows ON public.movements USING (true);
@@ -2215,6 +2234,8 @@ ALTER TABLE public.links ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.mail_counts ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.movement_balances ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.movement_quarters ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.movements ENABLE ROW LEVEL SECURITY;
@@ -2255,6 +2276,8 @@ CREATE POLICY one_store ON public.idempotency_keys AS RESTRICTIVE TO farthing_co
 CREATE POLICY one_store ON public.links AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.mail_counts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.movement_balances AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.movement_quarters AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 

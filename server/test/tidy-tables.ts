@@ -47,6 +47,7 @@ export const owners: Readonly<Record<string, string>> = {
   member_mail_counts: 'mails',
   members: 'members',
   memberships: 'members',
+  movement_balances: 'movements',
   movement_closings: 'movements',
   movement_quarters: 'movements',
   movements: 'movements',

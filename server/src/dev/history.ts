@@ -37,8 +37,6 @@ export async function writeHistory(ctx: Context, shop: Shop, days = historyDays)
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {
     const clock = { now }
-    const [database] = await tx.query<{ now: Date }>('select now() as now')
-    assert(database)
     const past: Context = { ...ctx, db: within(ctx.db, tx), log: openLog('silent'), now: () => clock.now }
     const start = planOrders(now, days)
     const first = start[0]?.steps[0]?.at ?? now
@@ -47,8 +45,9 @@ export async function writeHistory(ctx: Context, shop: Shop, days = historyDays)
       // Applies to the rest of this transaction only. `work` runs at the same time and may hold the chain for a while.
       // No request waits here, so only the time limit of a statement counts. Creating a checkout shortens it again.
       await tx.query(
-        "select set_config('farthing.clock_offset', $1, true), set_config('lock_timeout', '0', true)",
-        [`${at.getTime() - database.now.getTime()} milliseconds`],
+        `select set_config('farthing.clock_offset', extract(epoch from $1::timestamptz - now()) || ' seconds', true),
+           set_config('lock_timeout', '0', true)`,
+        [at],
       )
     }
     // Thousands of small statements: planning each of them anew would take longer than running them.

@@ -7,7 +7,7 @@ import type { Movement } from './movement.ts'
 export type NewMovement = Omit<Movement, 'number' | 'bookedAt'>
 
 /**
- * Books lines of these stores in this order, and adds them to the sums of their quarter hour. The caller holds the
+ * Books lines of these stores in this order, and adds them to the sums of their quarter hour and to their wallets' balances. The caller holds the
  * stores' counters, so one process at a time numbers a store's lines, and it took them in an earlier statement, so this
  * one sees every line before. The time is read here, after the locks, and is never before that of an earlier line or
  * of a range that was exported as complete.
@@ -39,6 +39,21 @@ export async function insertMovements(tx: Transaction, lines: readonly NewMoveme
          l."valueRate", l."valueRateSource", l."valueRateTime"
        from lines l join before b on b."storeId" = l."storeId"
        returning *
+     ), moved as (
+       select store_id, wallet, network, asset, date_bin('15 minutes', booked_at, 'epoch') as starts_at,
+         coalesce(sum(amount) filter (where type = 'payment'), 0) as received,
+         coalesce(sum(amount) filter (where type in ('payment_reversed', 'payment_ceded')), 0) as reversed,
+         coalesce(sum(amount) filter (where type in ('refund', 'refund_reversed')), 0) as refunded
+       from booked where wallet is not null group by 1, 2, 3, 4, 5
+     ), balanced as (
+       insert into movement_balances as t (store_id, wallet, network, asset, starts_at, received, reversed, refunded)
+       select m.store_id, m.wallet, m.network, m.asset, m.starts_at, m.received + coalesce(p.received, 0),
+         m.reversed + coalesce(p.reversed, 0), m.refunded + coalesce(p.refunded, 0)
+       from moved m left join lateral (select * from movement_balances where store_id = m.store_id
+         and wallet = m.wallet and network = m.network and asset = m.asset order by starts_at desc limit 1) p on true
+       order by 1, 2, 3, 4
+       on conflict (store_id, wallet, network, asset, starts_at) do update set received = excluded.received,
+         reversed = excluded.reversed, refunded = excluded.refunded
      )
      insert into movement_quarters as q (store_id, starts_at, type, network, asset, currency, lines, amount, value,
        unvalued)

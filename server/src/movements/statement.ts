@@ -102,22 +102,32 @@ export function totalsOf(days: readonly DaySum[]): Totals[] {
   })
 }
 
+/** What had moved by the beginning and by the end of the range, which are beginnings of quarter hours. */
 export async function readWallets(
   db: Database,
   storeId: StoreId,
   { from, before }: BookedRange,
 ): Promise<WalletSum[]> {
+  const until = (
+    time: string,
+  ) => `select received, reversed, refunded from movement_balances b where b.store_id = $1
+    and b.wallet = w.wallet and b.network = w.network and b.asset = w.asset and b.starts_at < ${time}
+    order by b.starts_at desc limit 1`
   const rows = await db.query<
     Record<'wallet' | 'network' | 'asset' | 'opening' | 'received' | 'reversed' | 'refunded', string>
   >(
-    `select wallet, network, asset, coalesce(sum(amount) filter (where booked_at < $2), 0)::text as opening,
-       coalesce(sum(amount) filter (where booked_at >= $2 and type = 'payment'), 0)::text as received,
-       coalesce(sum(amount) filter (where booked_at >= $2 and type in ('payment_reversed', 'payment_ceded')), 0)::text
-         as reversed,
-       coalesce(sum(amount) filter (where booked_at >= $2 and type in ('refund', 'refund_reversed')), 0)::text
-         as refunded
-     from movements where store_id = $1 and booked_at < $3 and wallet is not null
-     group by wallet, network, asset order by wallet, network, asset`,
+    `with recursive wallets as (
+       (select wallet, network, asset from movement_balances where store_id = $1 order by wallet, network, asset limit 1)
+       union all
+       select n.* from wallets w cross join lateral (select b.wallet, b.network, b.asset from movement_balances b
+         where b.store_id = $1 and (b.wallet, b.network, b.asset) > (w.wallet, w.network, w.asset)
+         order by b.wallet, b.network, b.asset limit 1) n
+     )
+     select w.*, coalesce(o.received + o.reversed + o.refunded, 0)::text as opening,
+       (c.received - coalesce(o.received, 0))::text as received, (c.reversed - coalesce(o.reversed, 0))::text as reversed,
+       (c.refunded - coalesce(o.refunded, 0))::text as refunded
+     from wallets w cross join lateral (${until('$3')}) c left join lateral (${until('$2')}) o on true
+     order by w.wallet, w.network, w.asset`,
     [storeId, from, before],
   )
   return rows.map(({ wallet, network, asset, ...sums }) => {

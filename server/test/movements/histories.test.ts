@@ -6,6 +6,7 @@ import { numberEvents } from '../../src/checkouts/number-events.ts'
 import { newId } from '../../src/ids.ts'
 import { bookDue } from '../../src/movements/book-due.ts'
 import { listQuarterSums } from '../../src/movements/rows.ts'
+import { readWallets } from '../../src/movements/statement.ts'
 import { openTestApp } from '../support/app.ts'
 import { refundByHand } from '../support/by-hand.ts'
 import { openAs } from '../support/database.ts'
@@ -171,11 +172,12 @@ async function check(shop: StoreClient, paid: readonly Paid[], refunded: readonl
       .toSorted()
   assert.deepEqual(of('refund'), ids('final'))
   assert.deepEqual(of('refund_declared'), ids('declared'))
-  const sums = await listQuarterSums(ctx.db, shop.store.id, {
-    from: new Date(0),
-    before: new Date('2200-01-01'),
-  })
+  const ever = { from: new Date(0), before: new Date('2200-01-01') }
+  const sums = await listQuarterSums(ctx.db, shop.store.id, ever)
   const total = (all: readonly { readonly amount: bigint }[]) =>
     all.reduce((sum, { amount }) => sum + amount, 0n)
   assert.equal(total(sums), total(lines))
+  const wallets = await readWallets(ctx.db, shop.store.id, ever)
+  const closing = wallets.reduce((sum, each) => sum + each.closing, 0n)
+  assert.equal(closing, total(lines.filter(({ wallet }) => wallet !== null)))
 }
