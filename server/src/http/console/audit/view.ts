@@ -25,12 +25,13 @@ const tones: Readonly<Record<State, Tone>> = {
 
 export function renderAudit(screen: Screen, { findings, compared, canRecover, said }: AuditView): Html {
   const texts = screen.texts.audit
+  const isGood = said === 'asked' || said === 'explained'
   const isOver = (one: StoreFinding) => !['open', 'looking'].includes(stateOf(one))
   const [open, over] = [findings.filter((one) => !isOver(one)), findings.filter(isOver)]
   const list = (some: readonly StoreFinding[]) =>
     some.map((one) => renderFinding(screen, one, canRecover(one)))
   return html`${renderHead(texts.title, { about: html`<p class="soft words">${texts.about}</p>` })}
-${said && html`<p class="note${['asked', 'explained'].includes(said) && ' good'}" role="status">${texts.results[said]}</p>`}
+${said && html`<p class="note${isGood && ' good'}" role="status">${texts.results[said]}</p>`}
 ${
   open.length > 0
     ? html`<section aria-label="${texts.open}">${list(open)}</section>`
@@ -88,8 +89,10 @@ function renderActs(screen: Screen, one: StoreFinding, canRecover: boolean): Htm
 <div class="buttons"><button>${texts.recover}</button></div></form>`
   }<details id="explain-${one.id}"><summary>${texts.explain}</summary>
 <form class="stack" method="post" action="${base}/reports/audit/explain">${formFields}${finding}
-<label class="field">${texts.explainLabel}<textarea name="note" rows="2" maxlength="1000" required autocomplete="off"></textarea></label>
-<p class="soft">${texts.explainAbout}</p><div class="buttons"><button class="quiet">${texts.explainSave}</button></div></form></details>`
+<label class="field">${texts.explainLabel}
+<textarea name="note" rows="2" maxlength="1000" required autocomplete="off"></textarea></label>
+<p class="soft">${texts.explainAbout}</p>
+<div class="buttons"><button class="quiet">${texts.explainSave}</button></div></form></details>`
 }
 
 function renderCompared(screen: Screen, compared: readonly ComparedUpTo[]): Html {
