@@ -51,8 +51,9 @@ const learnedMs = 3_600_000
  */
 const passingMs = 60_000
 const sizeWords = /batch|range|blocks|limit|large|exceed|too many|at most|maximum|413/i
-/** A number of blocks in the words of a refusal: "up to a 10 block range", "max block range 2000". */
-const sizeNamed = /\b(\d{1,6}) (?:blocks?|range)\b|\b(?:range|blocks) (?:of )?(\d{1,6})\b/i
+/** The limit in the words of a refusal: "up to a 10 block range", "limited to a 5 range", "max block range 2000". */
+const sizeNamed =
+  /\b(?:up to|limited to|at most|maximum|max)(?: an?| of)? (\d{1,6}) (?:blocks?|range)\b|\bmax(?:imum)? (?:block )?range (?:of )?(\d{1,6})\b/i
 /** How many parts of one question are under way at a time. */
 const requestsInFlight = 4
 /** How long a node is believed to be on our chain if its answers show that themselves. */

@@ -56,3 +56,12 @@ test('a call that nobody waits for any more leaves the queue, and takes nothing 
   assert.equal(await other, true)
   assert.equal(await pace.enter(question('eth_call'), 1, 5_000, over.signal), false)
 })
+
+test('one refusal while little is asked does not keep the rate low', async () => {
+  const pace = openPace()
+  await pace.enter(question('eth_call'), 1, 0)
+  pace.slowDown(10)
+  assert.equal(pace.perSecond, 5)
+  assert.equal(await pace.enter(question('eth_call'), 20, 5_000), true)
+  assert.equal(pace.perSecond, 10)
+})

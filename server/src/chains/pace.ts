@@ -121,8 +121,10 @@ export function openPace(): Pace {
     slowDown(retryAfterMs) {
       // Requests that were in flight together are refused together, so only the first refusal lowers the rate.
       if (!isRefused) {
-        refused = perSecond ?? recent
-        perSecond = Math.max(perSecondMin, refused * slowerBy)
+        const rate = perSecond ?? recent
+        perSecond = Math.max(perSecondMin, rate * slowerBy)
+        // A provider that refuses at such a rate has another reason.
+        refused = perSecond === perSecondMin ? Number.POSITIVE_INFINITY : rate
       }
       isRefused = true
       restFor(Math.min(retryAfterMs ?? restMs, restMsMax))

@@ -174,6 +174,7 @@ describe('a refusal that has passed does not make us ask for less', () => {
     ['query exceeds max block range 100', 100],
     ['Under the Free tier plan, you can ask for up to a 10 block range.', 10],
     ['query exceeds max block range 5000, see section 1', 60],
+    ['range not available: 3 blocks behind the head', 60],
   ]
   for (const [message, kept] of limits)
     test(`after a minute, ${kept ?? 'no'} blocks are remembered from "${message}"`, async () => {
