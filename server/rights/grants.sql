@@ -72,6 +72,8 @@ grant select, insert, delete on movements_due to farthing_work;
 grant update (due_at, tries) on movements_due to farthing_work;
 revoke execute on function close_movements from public;
 grant execute on function close_movements to farthing_serve, farthing_console, farthing_operator;
+grant select, insert, delete, update (name, delimiter, decimal, dates, has_mark, columns) on report_mappings
+  to farthing_console;
 
 -- Refunds: what is asked for and handed out to be signed. What became of it is for work to say.
 grant select, insert on refunds, refund_totals to farthing_serve, farthing_console;

@@ -6,7 +6,8 @@ export function withoutFormula(value: string): string {
   return value.replaceAll(/(^|[;,\t\r\n|])(\s*)(?=[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])/g, "$1$2'")
 }
 
-export type Delimiter = ',' | ';' | '\t'
+export const delimiters = [',', ';', '\t'] as const
+export type Delimiter = (typeof delimiters)[number]
 
 /** One line of a file of comma-separated values (RFC 4180). */
 export function csvLine(values: readonly string[], delimiter: Delimiter = ','): string {

@@ -1195,6 +1195,18 @@ CREATE TABLE public.refunds (
 )
 WITH (fillfactor='80');
 
+CREATE TABLE public.report_mappings (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    place smallint NOT NULL,
+    name text NOT NULL,
+    delimiter text NOT NULL,
+    "decimal" text NOT NULL,
+    dates text NOT NULL,
+    has_mark boolean NOT NULL,
+    columns jsonb NOT NULL,
+    CONSTRAINT report_mappings_place_check CHECK (((place >= 1) AND (place <= 10)))
+);
+
 CREATE TABLE public.reserved_amounts (
     checkout_id text NOT NULL COLLATE pg_catalog."C",
     network text NOT NULL COLLATE pg_catalog."C",
@@ -1654,6 +1666,9 @@ ALTER TABLE ONLY public.refund_totals
 ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.report_mappings
+    ADD CONSTRAINT report_mappings_pkey PRIMARY KEY (store_id, place);
+
 ALTER TABLE ONLY public.reserved_amounts
     ADD CONSTRAINT reserved_amounts_pkey PRIMARY KEY (checkout_id, network, asset);
 
@@ -2090,6 +2105,9 @@ ALTER TABLE ONLY public.refunds
 ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
+ALTER TABLE ONLY public.report_mappings
+    ADD CONSTRAINT report_mappings_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
 ALTER TABLE ONLY public.reserved_amounts
     ADD CONSTRAINT reserved_amounts_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES public.checkouts(id);
 
@@ -2177,6 +2195,8 @@ CREATE POLICY all_rows ON public.movements USING (true);
 CREATE POLICY all_rows ON public.payment_notes USING (true);
 
 CREATE POLICY all_rows ON public.refunds USING (true);
+
+CREATE POLICY all_rows ON public.report_mappings USING (true);
 
 CREATE POLICY all_rows ON public.rollup_cursors USING (true);
 
@@ -2287,6 +2307,8 @@ CREATE POLICY one_store ON public.payment_notes AS RESTRICTIVE TO farthing_conso
 
 CREATE POLICY one_store ON public.refunds AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
+CREATE POLICY one_store ON public.report_mappings AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
+
 CREATE POLICY one_store ON public.rollup_cursors AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.rollup_days AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
@@ -2311,6 +2333,8 @@ CREATE POLICY own_wallets ON public.audit_days AS RESTRICTIVE TO farthing_consol
 ALTER TABLE public.payment_notes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.refunds ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.report_mappings ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.rollup_cursors ENABLE ROW LEVEL SECURITY;
 

@@ -65,6 +65,7 @@ export const owners: Readonly<Record<string, string>> = {
   recovery_codes: 'members',
   refund_totals: 'refunds',
   refunds: 'refunds',
+  report_mappings: 'movements',
   reserved_amounts: 'payments',
   restores: 'payments',
   rollup_cursors: 'checkouts',

@@ -11,8 +11,8 @@ import { type MovementType, signedText } from './movement.ts'
  * statement and a store's own mapping differ only in their columns and in how numbers and times are written.
  */
 
-type DateForm = (typeof dateForms)[number]
-const dateForms = ['YYYY-MM-DD', 'YYYY-MM-DD hh:mm', 'DD.MM.YYYY', 'DD/MM/YYYY', 'MM/DD/YYYY'] as const
+export type DateForm = (typeof dateForms)[number]
+export const dateForms = ['YYYY-MM-DD', 'YYYY-MM-DD hh:mm', 'DD.MM.YYYY', 'DD/MM/YYYY', 'MM/DD/YYYY'] as const
 
 /** How values are written. */
 export type Writing = {

@@ -21,7 +21,7 @@ export type Format = Pick<Writing, 'decimal' | 'dates' | 'words'> & {
   readonly types?: readonly MovementType[]
 }
 
-type Column = { readonly name: string; readonly field: FieldId }
+export type Column = { readonly name: string; readonly field: FieldId }
 
 /** Columns are only ever appended: programs read them by place, too. */
 export const standardFields = [

@@ -3,6 +3,7 @@ import { Refusal } from '../../../members/refusal.ts'
 import { openBankWriter } from '../../../movements/bank.ts'
 import { type Book, openBook, openExport, openWrittenBook } from '../../../movements/export.ts'
 import { addDetails, openWriter, spreadsheet, standard } from '../../../movements/formats.ts'
+import { formatOf, listMappings, hasDetails as needsDetails } from '../../../movements/mappings.ts'
 import { daysOf, isMonth, monthOf, monthRange } from '../../../movements/month.ts'
 import { closeRange, findFirstBooked } from '../../../movements/rows.ts'
 import { listPaidInvoices, readDaySums, readReceipts, readWallets } from '../../../movements/statement.ts'
@@ -15,6 +16,7 @@ import { html } from '../../page/html.ts'
 import { letPause } from '../../server.ts'
 import { renderApiLine } from '../parts.ts'
 import type { Screen, StoreRoutes } from '../screen.ts'
+import { mountMappings, readMapping } from './mappings.ts'
 import { renderStatement } from './statement.ts'
 import { type Files, files, type MonthReport, renderReport } from './view.ts'
 
@@ -28,7 +30,9 @@ const monthsMax = 120
 const undecidedMax = 1_000
 
 /** The store's books: a month's sums, its files, and its statement on paper. */
-export function mountReports({ get }: StoreRoutes, exports: Exports): void {
+export function mountReports(routes: StoreRoutes, exports: Exports): void {
+  const { get } = routes
+  mountMappings(routes)
   get(path, reading, async (screen) => {
     const report = await readReport(screen)
     const main = renderReport(screen, report)
@@ -74,7 +78,8 @@ async function readReport(screen: Screen): Promise<MonthReport> {
   const range = monthRange(month, zone)
   const isClosed = await closeRange(ctx.db, storeId, range)
   const { types, days } = await readDaySums(ctx.db, storeId, range, zone)
-  return { store, zone, month, months, isClosed, types, days, isEmpty: first === null }
+  const mappings = await listMappings(ctx.db, storeId)
+  return { store, zone, month, months, isClosed, types, days, mappings, isEmpty: first === null }
 }
 
 /** The newest first. */
@@ -92,9 +97,13 @@ async function sendFile(screen: Screen, exports: Exports): Promise<FastifyReply>
   const zone = knownZone(store.timeZone)
   const asked = screen.asked('month')
   const month = isMonth(asked) ? asked : monthOf(screen.now, zone)
+  const own = screen.asked('mapping')
+  const mapping = own === '' ? null : await readMapping(screen, own)
   const kind = files.find((each) => each === screen.asked('file')) ?? 'movements'
   const hasDetails = screen.asked('details') === 'yes' && kind !== 'bank'
-  const book = bookOf(screen, kind, { month, zone, currency: store.reportCurrency, hasDetails })
+  const book = mapping
+    ? openWrittenBook(openWriter(formatOf(mapping, screen.texts.reports.types), zone), needsDetails(mapping))
+    : bookOf(screen, kind, { month, zone, currency: store.reportCurrency, hasDetails })
   const { text } = await openExport(exports.inTurn(ctx), storeId, monthRange(month, zone), book)
   const rows = exports.start({ id: session.member.id, storeId }, text)
   if (!rows) throw new Refusal('exports_max')
@@ -102,7 +111,7 @@ async function sendFile(screen: Screen, exports: Exports): Promise<FastifyReply>
   return reply
     .headers({
       'content-type': 'text/csv; charset=utf-8',
-      'content-disposition': `attachment; filename="${kind}-${month}.csv"`,
+      'content-disposition': `attachment; filename="${mapping ? `mapping-${mapping.place}` : kind}-${month}.csv"`,
       'x-content-type-options': 'nosniff',
     })
     .send(rows)

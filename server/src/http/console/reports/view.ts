@@ -1,4 +1,5 @@
 import { tokenOf } from '../../../movements/fields.ts'
+import type { Mapping } from '../../../movements/mappings.ts'
 import { daysOf } from '../../../movements/month.ts'
 import { movementTypes, signedText } from '../../../movements/movement.ts'
 import { type DaySum, type Totals, type TypeSum, totalsOf } from '../../../movements/statement.ts'
@@ -21,6 +22,8 @@ export type MonthReport = {
   readonly isClosed: boolean
   readonly types: readonly TypeSum[]
   readonly days: readonly DaySum[]
+  /** The store's own formats. */
+  readonly mappings: readonly Mapping[]
   /** The store has no books yet. */
   readonly isEmpty: boolean
 }
@@ -38,6 +41,12 @@ export function renderReport(screen: Screen, report: MonthReport): Html {
     return html`${head}<section class="pane empty"><h2>${texts.empty}</h2>
 <p class="soft">${texts.emptyAbout}</p></section>`
   const state = fill(isClosed ? texts.closed : texts.running, { month: showMonth(locale, month) })
+  const list = [
+    ...files.map((file) => renderFile(screen, file, month)),
+    ...report.mappings.map((mapping) => renderMapping(screen, mapping, month)),
+  ]
+  const toMapping =
+    screen.may('payments:write') && html`<p><a href="${base}/reports/mapping">${texts.mappings.make}</a></p>`
   return html`${head}
 <form class="pane find" method="get">${renderChooser(texts.month, 'month', month, choices)}
 <button class="quiet">${texts.show}</button></form>
@@ -45,7 +54,7 @@ export function renderReport(screen: Screen, report: MonthReport): Html {
 <div class="split"><section class="pane">${renderDays(screen, report)}</section>
 <section class="facts"><h2>${texts.take}</h2>
 <p><a class="button" href="${base}/reports/statement?month=${month}">${texts.toStatement}</a></p>
-<ul class="list">${files.map((file) => renderFile(screen, file, month))}</ul>
+<ul class="list">${list}</ul>${toMapping}
 <p><a href="${base}/reports/audit">${texts.toAudit}</a></p></section></div>
 ${renderTypes(screen, report)}`
 }
@@ -102,6 +111,15 @@ function renderFile({ base, texts: { reports: texts } }: Screen, file: Files, mo
   const query = `${base}/reports/export?month=${month}&file=${file}`
   const more = file === 'bank' ? null : html` · <a href="${query}&details=yes">${texts.withDetails}</a>`
   return html`<li><div><a href="${query}" download>${title}</a>${more}<br><small>${about}</small></div></li>`
+}
+
+function renderMapping(screen: Screen, { place, name }: Mapping, month: string): Html {
+  const { base, texts } = screen
+  const { about, change } = texts.reports.mappings
+  const file = `${base}/reports/export?month=${month}&mapping=${place}`
+  const form = `${base}/reports/mapping?place=${place}`
+  const more = screen.may('payments:write') && html` · <a href="${form}">${change}</a>`
+  return html`<li><div><a href="${file}" download><bdi>${name}</bdi></a>${more}<br><small>${about}</small></div></li>`
 }
 
 function renderDays(
