@@ -134,12 +134,12 @@ test('a finding of another store is neither shown nor acted on', async () => {
 })
 
 test('doctor says how far the audit is, and what is open', async () => {
-  const serve = { ...farthing.ctx, db: openAs('serve', farthing.databaseUrl) }
-  const told = (await examine(serve, async () => [])).filter(({ what }) => what === 'audit')
+  const operator = { ...farthing.ctx, db: openAs('operator', farthing.databaseUrl) }
+  const told = (await examine(operator, async () => [])).filter(({ what }) => what === 'audit')
   assert.match(told[0]?.says ?? '', /^LOCAL complete up to \d{4}-\d\d-\d\d, last asked at /)
   assert.match(told[1]?.says ?? '', /open findings: 1 unfounded/)
   assert.match(told[1]?.fix ?? '', /audit check/)
   await db.query("update audit_runs set ran_at = clock() - interval '2 days'")
-  const late = (await examine(serve, async () => [])).find(({ what }) => what === 'audit')
+  const late = (await examine(operator, async () => [])).find(({ what }) => what === 'audit')
   assert.match(late?.fix ?? '', /Start the audit/)
 })

@@ -1,5 +1,7 @@
 /** How buyers see the store: settings, the logo as a file, and previews of the payment page that can do nothing. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, connect } from 'node:net'
 import { test } from 'node:test'
 import { previewStates } from '../../../src/http/console/branding/preview.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'
@@ -154,4 +156,36 @@ test('who may only look sees the settings and changes nothing', async () => {
   assert(body.includes('Owners change this.') && body.includes(' disabled>'))
   assert.equal((await submit(developer.browser, path, { name: 'Mine' })).statusCode, 403)
   assert.deepEqual(await own(), before)
+})
+
+test('an upload that is too large is answered after its last byte: before, a browser would show an error of its own', async () => {
+  const { browser, path } = await openShop()
+  await browser.get(path)
+  if (!console.app.server.listening) await console.app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = console.app.server.address() as AddressInfo
+  const socket = connect(port, '127.0.0.1')
+  let heard = ''
+  socket.on('data', (chunk) => {
+    heard += chunk
+  })
+  const body = Buffer.alloc(3_000_000, 'x')
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    `host: ${new URL(console.url).host}`,
+    `cookie: ${browser.cookie}`,
+    'sec-fetch-site: same-origin',
+    'content-type: multipart/form-data; boundary=b',
+    `content-length: ${body.length}`,
+  ]
+  socket.write(`${head.join('\r\n')}\r\n\r\n`)
+  socket.write(body.subarray(1))
+  if (socket.writableNeedDrain) await once(socket, 'drain')
+  // By now the server has read and answered another request.
+  await (await fetch(`http://127.0.0.1:${port}/sign-in`)).text()
+  assert.equal(heard, '')
+  socket.write('x')
+  const [answer] = await once(socket, 'data')
+  assert.match(String(answer), /^HTTP\/1\.1 303 /)
+  assert.match(String(answer), /said=large/)
+  socket.destroy()
 })

@@ -20,6 +20,8 @@ const path = '/branding'
 const read = 'branding:read'
 /** Larger uploads are rejected unread. A logo that is slightly too large is read, so that its form keeps its values. */
 const uploadBytesMax = 262_144
+/** A larger one, and one whose size is not declared, is answered before it has arrived: the browser may show no answer. */
+const discardedBytesMax = 33_554_432
 /** More fields than any form of ours has. */
 const partsMax = 20
 
@@ -88,12 +90,19 @@ async function readForm({ headers }: FastifyRequest, body: Buffer): Promise<Reco
   return Object.fromEntries(await Promise.all(fields))
 }
 
-/** The upload was not read, so the visitor is not known here. */
+/**
+ * The upload was not read, so the visitor is not known here. It is discarded first, because a browser that is still
+ * sending when the connection ends shows an error of its own in place of the answer.
+ */
 function tooLarge(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   const { storeId } = request.params as { storeId: string }
   const { code } = error as { code?: unknown }
   if (code !== 'FST_ERR_CTP_BODY_TOO_LARGE' || !isId('st', storeId)) throw error
-  void reply.code(303).header('location', `/stores/${storeId}/branding?said=large`).send()
+  const answer = () =>
+    void reply.code(303).header('location', `/stores/${storeId}/branding?said=large`).send()
+  const declared = Number.parseInt(request.headers['content-length'] ?? '', 10)
+  if (declared <= discardedBytesMax) request.raw.once('end', answer).resume()
+  else answer()
 }
 
 /** The change that the form's fields ask for, without the logo's file. */
