@@ -107,7 +107,7 @@ grant select (store_id, role, member_id) on memberships to farthing_serve;
 grant select (id, email) on members to farthing_serve;
 grant insert (id, about, key_id, sealed, due_at, created_at), select (id) on mails to farthing_serve, farthing_console;
 grant select, insert, update (day, count) on mail_counts to farthing_serve, farthing_work, farthing_console;
-grant select, insert, update (mailed_at, mails) on mail_recipients to farthing_serve;
+grant select, insert, update (mailed_at, mails) on mail_recipients to farthing_serve, farthing_console;
 grant select, insert, update (day, count) on deployment_mail_counts to farthing_serve;
 grant select, insert, update (mailed_at, mails), delete on mail_recipients to farthing_work;
 grant select, insert, update (hour, bytes) on event_bytes to farthing_serve, farthing_console;
@@ -154,7 +154,7 @@ grant update (secrets, disabled_at, disabled_reason, failing_since, held_until, 
 -- console: members and how they sign in, and which wallet is current. Of the stores it sees one at a time
 -- (src/database/rights.ts).
 grant select, insert, update, delete on members, memberships, passkeys, sessions, challenges, invitations, identities,
-  recovery_codes to farthing_console;
+  recovery_codes, email_changes to farthing_console;
 grant select on stores, checkouts, credits, authorizations, payment_hints, payment_notes, pasted_transactions, reserved_amounts, decisions,
   events, event_log, event_counters, deliveries, delivery_attempts, transactions, transaction_calls, blocks, followers,
   rates, token_accounts, rollup_cursors, rollup_quarters, rollup_days, payment_notes to farthing_console;

@@ -14,6 +14,8 @@ const canaries: readonly [what: string, text: string, secret: string][] = [
     'key sk_live_001xjvb8yezj4n00d3_6en9kx45d1cc3spd5c1pq3dj25xvpt35akv60568fajdefenzf72',
     '6en9kx45d1cc3',
   ],
+  ['a link that confirms an address', 'POST /account/email/c5mBq2', 'c5mBq2'],
+  ['the same on the way to it', 'GET /sign-in?to=%2Faccount%2Femail%2Fc5mBq2', 'c5mBq2'],
   ['a link that stops mails', 'POST /stop-mails/516f850a-18d2-48ab-b8be-e50c44e328b5', '516f850a'],
   ['the URL of a Slack channel', 'POST hooks.slack.com/services/T0/B0/secret4channel', 'secret4channel'],
   ['the URL of a Discord channel', 'POST /api/webhooks/112233/secret4channel', 'secret4channel'],

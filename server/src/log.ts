@@ -94,7 +94,8 @@ const secrets: readonly [RegExp, string][] = [
   [/\b(https?:\/\/[^\s"/]+\/(?:v\d+\/|rpc\/)?)(?!ch_)[A-Za-z0-9_-]{24,}/g, '$1[redacted]'],
   // The link of an address request has its cell and token in the path. The page behind it has the refund's id there.
   [/(\/refund\/)(?!rf_|:key)[^\s"?#\\]+/g, '$1[redacted]'],
-  [/(\/stop-mails\/)(?!:token)[^\s"?#\\]+/g, '$1[redacted]'],
+  // In the address of the sign-in that leads back to the link, it is encoded.
+  [/((?:\/stop-mails\/|(?:\/|%2F)account(?:\/|%2F)email(?:\/|%2F)))(?!:token)[^\s"?#\\]+/g, '$1[redacted]'],
   // Whoever knows these can write into a store's channel.
   [/(\bhooks\.slack\.com\/|\/api\/webhooks\/)(?!\*\*\*)[^\s"?#\\]+/g, '$1[redacted]'],
   [/\b([0-9a-z]{2}_)[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])/g, '$1[redacted]'],
@@ -105,7 +106,7 @@ const secrets: readonly [RegExp, string][] = [
 
 /** Every text that a pattern above matches contains one of these. Most lines contain none. */
 const signs =
-  /sk_|whsec_|0x|eyJ|:\/\/|\/(?:refund|stop-mails|api\/webhooks)\/|slack\.com\/|[?&@]|[0-9a-z]{2}_[A-Za-z0-9_-]{43}/
+  /sk_|whsec_|0x|eyJ|:\/\/|\/(?:refund|stop-mails|api\/webhooks)\/|account(?:\/|%2F)email|slack\.com\/|[?&@]|[0-9a-z]{2}_[A-Za-z0-9_-]{43}/
 
 function redact(text: string): string {
   if (!signs.test(text)) return text

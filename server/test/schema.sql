@@ -732,6 +732,18 @@ CREATE TABLE public.directory_state (
     CONSTRAINT directory_state_only_one_check CHECK (only_one)
 );
 
+CREATE TABLE public.email_changes (
+    member_id text NOT NULL COLLATE pg_catalog."C",
+    token_hash bytea,
+    email text,
+    expires_at timestamp with time zone NOT NULL,
+    day date NOT NULL,
+    links integer NOT NULL,
+    CONSTRAINT email_changes_check CHECK (((token_hash IS NULL) = (email IS NULL))),
+    CONSTRAINT email_changes_links_check CHECK ((links > 0)),
+    CONSTRAINT email_changes_token_hash_check CHECK ((octet_length(token_hash) = 32))
+);
+
 CREATE TABLE public.event_bytes (
     store_id text NOT NULL COLLATE pg_catalog."C",
     slot integer NOT NULL,
@@ -934,7 +946,8 @@ CREATE TABLE public.members (
     email text,
     is_operator boolean DEFAULT false NOT NULL,
     created_at timestamp with time zone NOT NULL,
-    places bytea[] DEFAULT '{}'::bytea[] NOT NULL
+    places bytea[] DEFAULT '{}'::bytea[] NOT NULL,
+    email_confirmed_at timestamp with time zone
 );
 
 CREATE TABLE public.memberships (
@@ -1549,6 +1562,12 @@ ALTER TABLE ONLY public.deployment_mail_counts
 ALTER TABLE ONLY public.directory_state
     ADD CONSTRAINT directory_state_pkey PRIMARY KEY (only_one);
 
+ALTER TABLE ONLY public.email_changes
+    ADD CONSTRAINT email_changes_pkey PRIMARY KEY (member_id);
+
+ALTER TABLE ONLY public.email_changes
+    ADD CONSTRAINT email_changes_token_hash_key UNIQUE (token_hash);
+
 ALTER TABLE ONLY public.event_bytes
     ADD CONSTRAINT event_bytes_pkey PRIMARY KEY (store_id, slot);
 
@@ -1842,6 +1861,8 @@ CREATE INDEX deliveries_due ON public.deliveries USING btree (endpoint_id, run_a
 
 CREATE INDEX deliveries_in_order ON public.deliveries USING btree (endpoint_id, sequence) WHERE (state = 'pending'::text);
 
+CREATE INDEX email_changes_over ON public.email_changes USING btree (expires_at);
+
 CREATE UNIQUE INDEX events_by_sequence ON public.events USING btree (store_id, sequence) WHERE (sequence IS NOT NULL);
 
 CREATE UNIQUE INDEX events_one_per_version ON public.events USING btree (checkout_id, checkout_version, (
@@ -2035,6 +2056,9 @@ ALTER TABLE ONLY public.deliveries
 
 ALTER TABLE ONLY public.delivery_attempts
     ADD CONSTRAINT delivery_attempts_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES public.deliveries(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.email_changes
+    ADD CONSTRAINT email_changes_member_id_fkey FOREIGN KEY (member_id) REFERENCES public.members(id);
 
 ALTER TABLE ONLY public.event_bytes
     ADD CONSTRAINT event_bytes_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);

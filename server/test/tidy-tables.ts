@@ -28,6 +28,7 @@ export const owners: Readonly<Record<string, string>> = {
   delivery_attempts: 'events',
   deployment_mail_counts: 'mails',
   directory_state: 'directory',
+  email_changes: 'members',
   event_bytes: 'events',
   event_counters: 'events',
   event_log: 'events',

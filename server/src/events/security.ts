@@ -31,6 +31,7 @@ export const securityTypes: readonly EventType[] = [
   'member.passkey_removed',
   'member.identity_added',
   'member.identity_removed',
+  'member.email_changed',
   'member.signed_in',
   'member.session_moved',
   'webhook_endpoint.created',

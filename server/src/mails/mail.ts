@@ -24,6 +24,7 @@ export type MailSubject =
   | 'Your invitation to a store'
   | 'Your link for a new passkey'
   | 'Your account was used from a new place'
+  | 'Confirm your address'
   | (typeof receiptSubjects)[keyof typeof receiptSubjects]
   | `${'The members of your store changed' | 'The wallets of your store changed' | 'The operator decided about your store' | 'Payments to your store need a decision' | 'Webhooks of your store do not arrive' | 'A payment to your store' | 'Payments to your store'} (${StoreId})`
 
@@ -38,8 +39,9 @@ export const receiptSubjects = {
 } as const
 
 /**
- * The kinds of mail: a link for the person who will open it, an alert, payments, a change of members, a change of the
- * store or its wallets, and a receipt for a buyer. Each kind has its own share per store.
+ * The kinds of mail: a link for the person who will open it, an alert, payments, a change of members, a recovery code that
+ * was used or an address that was changed, a change of the store or its wallets, and a receipt for a buyer. Each kind has
+ * its own share per store.
  */
 export type MailKind = 'link' | 'alert' | 'payment' | 'member' | 'code' | 'store' | 'receipt'
 

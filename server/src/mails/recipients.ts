@@ -9,12 +9,16 @@ import { readSecretsKeys } from '../secrets/key-file.ts'
  * Receipts go to addresses that anybody can enter on a payment page, so each address gets at most one per hour of a store,
  * and three in all. Mails about payments go to addresses that owners enter, and are counted per hour: those of a store, and
  * all. One store alone uses up neither, so the others can still reach the address. What is kept of an address is a keyed
- * hash, for an hour. Receipts and mails about payments do not count for each other.
+ * hash, for an hour. Links with which members confirm an address go to any address too. Receipts, these links and mails
+ * about payments do not count for each other.
  */
 const quietMinutes = 60
 /** A buyer has bought in as many shops within an hour. For a victim it is no flood. */
 const receiptsPerHour = 3
+/** A link that got lost can be asked for again; a stranger whose address is entered over and over is left in peace. */
+const linksPerHour = 3
 const receiptPurpose = 'farthing mail recipient 1'
+const linkPurpose = 'farthing link recipient 1'
 const hourlyPurpose = 'farthing hourly mail recipient 1'
 const keyBytes = 32
 
@@ -27,6 +31,11 @@ type Recipient = { readonly address: string; readonly storeId: StoreId }
 export async function takeRecipient(ctx: Context, tx: Transaction, to: Recipient): Promise<boolean> {
   const [ofStore, inAll] = hashesOf(ctx, receiptPurpose, to)
   return (await takeOne(tx, ofStore, 1)) && (await takeOne(tx, inAll, receiptsPerHour))
+}
+
+/** False if the address had enough links with which members confirm one in this hour, whoever asked for them. */
+export async function takeLinkRecipient(ctx: Context, tx: Transaction, address: string): Promise<boolean> {
+  return await takeOne(tx, hashOf(ctx, linkPurpose, mailboxOf(address)), linksPerHour)
 }
 
 async function takeOne(tx: Transaction, recipient: Buffer, max: number): Promise<boolean> {
@@ -99,15 +108,21 @@ export async function forgetRecipients(db: Database): Promise<void> {
   ])
 }
 
-/**
- * An address among those of a store, and among all. Mail to jane+shop@ arrives at jane@, and most servers ignore case.
- */
-function hashesOf({ config }: Context, purpose: string, { address, storeId }: Recipient): [Buffer, Buffer] {
+/** An address among those of a store, and among all. */
+function hashesOf(ctx: Context, purpose: string, { address, storeId }: Recipient): [Buffer, Buffer] {
+  const mailbox = mailboxOf(address)
+  return [hashOf(ctx, purpose, `${storeId} ${mailbox}`), hashOf(ctx, purpose, mailbox)]
+}
+
+/** Mail to jane+shop@ arrives at jane@, and most servers ignore case. */
+function mailboxOf(address: string): string {
+  const [local = '', host = ''] = address.toLowerCase().split('@')
+  return `${local.replace(/\+.*/, '')}@${host}`
+}
+
+function hashOf({ config }: Context, purpose: string, text: string): Buffer {
   const [key] = readSecretsKeys(config.secretsKeyFile)
   assert(key, 'config requires SECRETS_KEY_FILE where SMTP_URL is set')
-  const [local = '', host = ''] = address.toLowerCase().split('@')
   const own = Buffer.from(hkdfSync('sha256', key.bytes, '', purpose, keyBytes))
-  const mailbox = `${local.replace(/\+.*/, '')}@${host}`
-  const hash = (text: string) => createHmac('sha256', own).update(text).digest()
-  return [hash(`${storeId} ${mailbox}`), hash(mailbox)]
+  return createHmac('sha256', own).update(text).digest()
 }

@@ -36,11 +36,15 @@ export async function announce(
   await nameStore(tx, storeId)
   await appendEvent(tx, newEvent(ctx, storeId, actor, { type, data: { member: memberToWire(member) } }, now))
   await mailOwners(ctx, tx, {
-    // A share of its own, which no other change of members uses up.
-    ...{ kind: type === 'member.code_used' ? 'code' : 'member', storeId, actor, memberId: member.id, now },
+    ...{ kind: hasOwnShare(type) ? 'code' : 'member', storeId, actor, memberId: member.id, now },
     subject: `The members of your store changed (${storeId})`,
     sentence: describe[type](member, nameOf(actor)),
   })
+}
+
+/** A thief must not use up the mails about them by other changes of members first. */
+function hasOwnShare(type: MemberEvent): boolean {
+  return type === 'member.code_used' || type === 'member.email_changed'
 }
 
 /** The same in the log of each of the member's stores: how they sign in concerns all of them. */
@@ -201,6 +205,7 @@ const describe: Readonly<
   'member.passkey_removed': ({ name }) => `${name} removed a passkey`,
   'member.identity_added': ({ name }) => `${name} connected an account to sign in with`,
   'member.identity_removed': ({ name }) => `${name} disconnected an account`,
+  'member.email_changed': ({ name }) => `${name} changed the address that their mails go to`,
   'member.signed_in': ({ name }) => `${name} signed in from a new browser or network`,
   'member.session_moved': ({ name }) => `A session of ${name} was used from another browser or network`,
 }

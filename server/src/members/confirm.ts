@@ -25,6 +25,7 @@ export const actions = [
   'passkey.add',
   'passkey.remove',
   'codes.make',
+  'email.change',
   'member.invite',
   'member.recover',
   'member.remove',

@@ -4,6 +4,7 @@ import type { MemberId, StoreId } from '../ids.ts'
 import { actorOf, announce } from './announce.ts'
 import { openChallenge, takeChallenge } from './challenge.ts'
 import { type Touch, useTouch } from './confirm.ts'
+import { withdrawEmail } from './email.ts'
 import type { Invitation, NewPasskey, Role } from './member.ts'
 import { Refusal } from './refusal.ts'
 import {
@@ -64,6 +65,7 @@ export async function enrol(
       await deleteIdentities(tx, member.id)
       await deleteRecoveryCodes(tx, member.id)
       await deleteSessions(tx, member.id)
+      await withdrawEmail(tx, member.id)
       await withdrawFor(tx, member.id)
       await withdrawBy(tx, member.id, null)
       for (const { storeId, role } of await listMemberships(tx, member.id))

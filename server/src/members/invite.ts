@@ -5,6 +5,7 @@ import { type MemberId, newId, type StoreId } from '../ids.ts'
 import { writeMail } from '../mails/write.ts'
 import { actorOfSession, announce } from './announce.ts'
 import { type Touch, useTouch } from './confirm.ts'
+import { hasOwnEmail } from './email.ts'
 import type { Invitation, Role, StoreMember } from './member.ts'
 import { Refusal } from './refusal.ts'
 import { type Right, requireRight } from './rights.ts'
@@ -126,7 +127,8 @@ export async function inviteToRecover(
     const theirs = await rows.listMemberships(tx, member.id)
     if (!theirs.every((each) => isOwned(each.storeId))) throw new Refusal('other_stores')
     await rows.withdrawFor(tx, member.id)
-    const { id, name, email, role } = member
+    const { id, name, role } = member
+    const email = (await hasOwnEmail(tx, id)) ? null : member.email
     return await write(ctx, tx, actorOfSession(session), {
       ...draft(ctx, storeId, session.member.id, now),
       ...{ memberId: id, name, email, role },

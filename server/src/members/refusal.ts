@@ -3,6 +3,12 @@ export const refusals = {
   signed_out: 'You are signed out. Sign in to continue.',
   invitation: 'This link does not work: it was used, has expired or was replaced. Ask for a new one.',
   code: 'This code does not work: it was used or replaced, or there is a typing mistake in it.',
+  email_link:
+    'This link does not work: it was used, has expired, was replaced, or is for another account. Ask for a new one on your account’s page.',
+  email_links_max:
+    'Enough links were sent today, for you, for your store or to this address. Try again tomorrow.',
+  email_unknown:
+    'No link can be sent yet: you have no store for real money whose wallet is proven and that is not suspended.',
   codes_max: 'Three of your codes were used within a day. Try again tomorrow, or ask another owner.',
   nothing_waits:
     'No passkey that was made with a recovery code is waiting, so there is nothing to refuse. Your codes still work.',

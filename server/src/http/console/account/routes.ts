@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { sendsMail } from '../../../mails/write.ts'
 import { actions, openConfirmation } from '../../../members/confirm.ts'
+import { askForEmail, confirmEmail, readEmailLink, readEmailState } from '../../../members/email.ts'
 import type { Provider } from '../../../members/identities.ts'
 import { hasIdentity } from '../../../members/identities.ts'
 import { alertKinds, paymentMails } from '../../../members/member.ts'
@@ -12,10 +13,10 @@ import { mayAct } from '../../../members/rights.ts'
 import { listPasskeys } from '../../../members/rows.ts'
 import { endSession, listSessions } from '../../../members/session.ts'
 import { chooseMails, listChosenMails, stopPaymentMails } from '../../../members/silence.ts'
-import { fieldsOf, readName } from '../fields.ts'
+import { fieldsOf, readEmail, readName } from '../fields.ts'
 import { openPage, pageRoutes } from '../screen.ts'
 import { clearSession, sessionOf } from '../visitor.ts'
-import { renderAccount, renderCodes, renderStop } from './view.ts'
+import { renderAccount, renderCodes, renderEmailLink, renderStop } from './view.ts'
 
 /** More than any action has: a webhook endpoint's form has a box for every type of event. */
 const valuesMax = 64
@@ -28,20 +29,22 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
   get('/account', async (page) => {
     const { request } = page
     const { id: sessionId, member } = sessionOf(request)
-    const [chosen, passkeys, codes, sessions, isConnected] = await Promise.all([
+    const [chosen, passkeys, codes, sessions, isConnected, emailState] = await Promise.all([
       listChosenMails(ctx.db, member.id),
       listPasskeys(ctx.db, member.id),
       readCodesLeft(ctx.db, member.id),
       listSessions(ctx, member.id),
       hasIdentity(ctx.db, member.id),
+      readEmailState(ctx.db, member.id),
     ])
     const { stores } = request.visitor
     const mailed = sendsMail(ctx) && member.email !== null ? chosen : null
+    const email = sendsMail(ctx) ? { current: member.email, ...emailState } : null
     const host = provider?.host ?? null
     return page.send({
       title: page.texts.account.title,
       main: renderAccount(page, {
-        ...{ stores, passkeys, codes, sessions, sessionId, mailed, host, isConnected },
+        ...{ stores, passkeys, codes, sessions, sessionId, email, mailed, host, isConnected },
         isOperator: member.isOperator,
       }),
     })
@@ -94,11 +97,36 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
     return go('/account')
   })
 
+  mountEmail(scope, ctx)
+
   post('/sessions/end', async ({ request, reply, field, go }) => {
     const session = sessionOf(request)
     await endSession(ctx, session, field('sessionId'))
     if (field('sessionId') === session.id) clearSession(ctx, reply)
     return go('/account')
+  })
+}
+
+/** The address of the member's mails, and where the link leads that is sent to a new one. */
+function mountEmail(scope: FastifyInstance, ctx: Context): void {
+  const { get, post } = pageRoutes(scope, ctx)
+  post('/account/email', async (page) => {
+    const email = readEmail(page)
+    if (email === null) throw new Refusal('invalid')
+    await askForEmail(ctx, await page.touch(), email, ctx.now())
+    return page.go('/account#email')
+  })
+
+  get('/account/email/:token', async (page) => {
+    const { member } = sessionOf(page.request)
+    const email = await readEmailLink(ctx.db, member.id, page.part('token'))
+    const { title } = page.texts.emailLink
+    return page.send({ title, isAlone: true, main: renderEmailLink(page, member.name, email) })
+  })
+
+  post('/account/email/:token', async ({ request, part, go }) => {
+    await confirmEmail(ctx, sessionOf(request), part('token'), ctx.now())
+    return go('/account#email')
   })
 }
 

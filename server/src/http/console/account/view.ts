@@ -1,3 +1,4 @@
+import type { WaitingEmail } from '../../../members/email.ts'
 import {
   alertKinds,
   type Membership,
@@ -25,11 +26,20 @@ export type Access = {
   readonly sessions: readonly ListedSession[]
   /** The session that asks. */
   readonly sessionId: string
+  /** Null where no mails are sent. */
+  readonly email: Email | null
   /** What the member is mailed, by store; null if nothing is mailed to them. */
   readonly mailed: ReadonlyMap<string, ChosenMails> | null
   /** Of the identity provider; null without one. */
   readonly host: string | null
   readonly isConnected: boolean
+}
+
+type Email = {
+  readonly current: string | null
+  readonly waiting: WaitingEmail | null
+  /** Whether one of the member's stores may mail an address that nobody has checked. */
+  readonly mayAsk: boolean
 }
 
 export function renderAccount(page: Page, account: Access): Html {
@@ -47,6 +57,7 @@ export function renderAccount(page: Page, account: Access): Html {
 ${renderField(texts.passkeyName, 'name', name)}
 <div><button class="quiet">${texts.addPasskey}</button></div>
 </form>
+${account.email && renderEmail(page, account.email)}
 ${!account.isOperator && renderCodesLeft(page, account.codes)}
 ${host !== null && renderProvider(page, host, account.isConnected)}
 <h2>${texts.sessions}</h2>
@@ -69,6 +80,36 @@ function renderPasskey(page: Page, passkey: Passkey, isRemovable: boolean): Html
   const remove = html`<form method="post" action="/passkeys/remove" data-confirm="passkey.remove">${formFields}
 ${renderHidden('passkeyId', id)}<button class="quiet">${texts.remove}</button></form>`
   return html`<li><p>${name}<small>${life}</small>${waits}</p>${isRemovable && remove}</li>`
+}
+
+/** Whoever has an address replaces it. Nobody removes one: security news goes there. */
+function renderEmail({ formFields, locale, texts }: Page, { current, waiting, mayAsk }: Email): Html {
+  const { account } = texts
+  const now =
+    current === null ? account.emailNone : fill(account.emailNow, { email: html`<bdi>${current}</bdi>` })
+  const waits =
+    waiting &&
+    fill(account.emailWaits, {
+      email: html`<bdi>${waiting.email}</bdi>`,
+      time: showMinute(locale, waiting.expiresAt),
+    })
+  const field = { type: 'email', required: true, maxlength: 254, autocomplete: 'email', dir: 'ltr' }
+  const form = html`<form method="post" action="/account/email" class="fields" data-confirm="email.change">${formFields}
+${renderField(account.emailNew, 'email', field, account.emailHow)}
+<div><button class="quiet">${account.emailAsk}</button></div></form>`
+  return html`<h2 id="email">${account.email}</h2>
+<p>${now}</p>
+${waits && html`<p role="status">${waits}</p>`}
+${mayAsk ? form : html`<p class="soft">${account.emailLater}</p>`}`
+}
+
+/** What the link in a mail leads to. Its button confirms the address. */
+export function renderEmailLink({ texts, formFields }: Page, name: string, email: string): Html {
+  const { title, about, button, back } = texts.emailLink
+  const parts = { email: html`<bdi>${email}</bdi>`, name: html`<bdi>${name}</bdi>` }
+  return html`<h1>${title}</h1><p>${fill(about, parts)}</p>
+<form method="post">${formFields}<button>${button}</button></form>
+<p><a href="/account">${back}</a></p>`
 }
 
 function renderCodesLeft({ formFields, locale, texts }: Page, codes: CodesLeft | null): Html {

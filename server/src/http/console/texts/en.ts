@@ -92,6 +92,15 @@ export const en = {
     codesMake: 'Make recovery codes',
     codesAgain: 'Make new codes',
     codesReplace: 'New codes end the ones that you have now.',
+    email: 'E-mail',
+    emailNone: 'You have no address here, so no mails reach you.',
+    emailNow: 'Mails go to {email}.',
+    emailWaits: 'A link was sent to {email}. Open it by {time}, signed in, to have mails sent there.',
+    emailNew: 'New address',
+    emailHow: 'We send a link there. Mails go there once you have opened it and confirmed.',
+    emailAsk: 'Send the link',
+    emailLater:
+      'You can enter an address once a store of yours for real money is open: its wallet is proven, and it is not suspended.',
     provider: 'Company sign-in',
     connected: 'Your account there signs you in.',
     notConnected: 'Not connected. You confirm changes with your passkey either way.',
@@ -129,6 +138,14 @@ export const en = {
     button: 'Stop these mails',
     stopped: 'You get no more mails about the payments of this store. You can change that in {account}.',
     account: 'your account',
+  },
+
+  emailLink: {
+    title: 'Confirm your address',
+    about:
+      'Should mails for {name} go to {email}? They tell of security, of your stores and of payments, as you choose.',
+    button: 'Yes, mail me there',
+    back: 'No, back to my account',
   },
 
   codes: {
@@ -1895,6 +1912,7 @@ export const en = {
       'member.passkey_removed': '{what} removed a passkey',
       'member.identity_added': '{what} connected an account to sign in with',
       'member.identity_removed': '{what} disconnected an account',
+      'member.email_changed': '{what} changed the address of their mails',
       'member.signed_in': '{what} signed in from a new browser or network',
       'member.session_moved': 'A session of {what} was used from another browser or network',
       'webhook_endpoint.created': '{who} added the webhook endpoint {what}',

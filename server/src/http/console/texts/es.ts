@@ -87,6 +87,16 @@ export const es: typeof en = {
     codesMake: 'Crear códigos de recuperación',
     codesAgain: 'Crear códigos nuevos',
     codesReplace: 'Los códigos nuevos anulan los que tiene ahora.',
+    email: 'Correo electrónico',
+    emailNone: 'No tiene ninguna dirección aquí, así que no le llega ningún correo.',
+    emailNow: 'Los correos van a {email}.',
+    emailWaits:
+      'Se envió un enlace a {email}. Ábralo antes del {time}, con la sesión iniciada, para recibir allí los correos.',
+    emailNew: 'Dirección nueva',
+    emailHow: 'Enviamos un enlace. Los correos van allí cuando lo haya abierto y confirmado.',
+    emailAsk: 'Enviar el enlace',
+    emailLater:
+      'Podrá indicar una dirección cuando tenga una tienda real abierta: con la cartera demostrada y sin suspender.',
     provider: 'Acceso de la empresa',
     connected: 'Con su cuenta de allí puede iniciar sesión aquí.',
     notConnected: 'No conectada. Los cambios se siguen confirmando con su llave de acceso.',
@@ -124,6 +134,14 @@ export const es: typeof en = {
     button: 'No recibir más',
     stopped: 'Ya no recibirá correos sobre los pagos de esta tienda. Puede cambiarlo en {account}.',
     account: 'su cuenta',
+  },
+
+  emailLink: {
+    title: 'Confirme su dirección',
+    about:
+      '¿Deben ir a {email} los correos para {name}? Informan de la seguridad, de sus tiendas y de los pagos, según elija.',
+    button: 'Sí, enviarlos allí',
+    back: 'No, volver a mi cuenta',
   },
 
   codes: {
@@ -495,6 +513,12 @@ export const es: typeof en = {
       'Esta no es la dirección de una cartera que pueda cobrar aquí. Cópiela entera desde su cartera.',
     drained:
       'Aquí no se abren tiendas nuevas. Vuelva al sitio donde encontró esta página y empiece de nuevo.',
+    email_link:
+      'Este enlace no funciona: ya se usó, caducó, fue sustituido o es de otra cuenta. Pida uno nuevo en la página de su cuenta.',
+    email_links_max:
+      'Hoy ya se enviaron suficientes enlaces, para usted, para su tienda o a esta dirección. Inténtelo de nuevo mañana.',
+    email_unknown:
+      'Todavía no se puede enviar ningún enlace: no tiene ninguna tienda real con la cartera demostrada y sin suspender.',
     sign_ups_max: 'Hoy ya se ha registrado demasiada gente, aquí o desde su red. Inténtelo de nuevo mañana.',
     exports_max:
       'Hay demasiadas exportaciones en marcha: cada miembro puede tener una y la tienda dos. Espere a que termine una e inténtelo de nuevo.',
@@ -1941,6 +1965,7 @@ export const es: typeof en = {
       'member.passkey_removed': '{what} quitó una llave de acceso',
       'member.identity_added': '{what} conectó una cuenta para entrar',
       'member.identity_removed': '{what} desconectó una cuenta',
+      'member.email_changed': '{what} cambió la dirección de sus correos',
       'member.signed_in': '{what} inició sesión desde un navegador o una red que no conocíamos',
       'member.session_moved': 'Una sesión de {what} se usó desde otro navegador u otra red',
       'webhook_endpoint.created': '{who} añadió el destino de webhooks {what}',
