@@ -12,7 +12,7 @@ import { bookAt, lineOf, onSolana } from './support/lines.ts'
 
 const farthing = await openTestApp()
 const { db } = farthing.ctx
-const sql = await readFile(new URL('../../migrations/0069_book_turns.sql', import.meta.url), 'utf8')
+const sql = await readFile(new URL('../../migrations/0068_book_turns.sql', import.meta.url), 'utf8')
 
 const other = '0x15d34aaf54267db7d7c367839aaf71a00a2c6a65'
 /** Quarter hours in which a wallet was paid, a year and a half of them. */
