@@ -583,7 +583,8 @@ export type Network = {
   chainId: string
   /** CAIP-2 identifier. */
   network: string
-  family: WalletFamily
+  /** `SIMULATED`: a chain for test stores, on which you choose what happens. Nobody has a wallet there. */
+  family: WalletFamily | 'SIMULATED'
   mode: StoreMode
   assets: Asset[]
 }
@@ -608,6 +609,7 @@ export type PaymentRequirements = {
   extra:
     | { name: string; version: string; quote?: string }
     | { feePayer: string; memo: string; quote?: string }
+    | { simulated: true; quote?: string }
 }
 
 /** The 402 answer: in the body, and as base64 in the PAYMENT-REQUIRED header. */

@@ -23,3 +23,18 @@ begin
 end $$;
 create or replace trigger status_is_guarded before update of status on checkouts
   for each row execute function guard_status();
+
+-- A test store ends its checkouts when it wants to see what follows. Nobody else moves an expiry.
+create or replace function guard_expiry() returns trigger language plpgsql
+  set search_path = public, pg_temp as $$
+begin
+  if (new.expires_at > old.expires_at or not is_test_store(new.store_id))
+    and (pg_has_role('farthing_serve', 'usage') or pg_has_role('farthing_console', 'usage'))
+    and not pg_has_role('farthing_work', 'usage')
+  then
+    raise insufficient_privilege using message = format('%s may not move when a checkout expires', current_user);
+  end if;
+  return new;
+end $$;
+create or replace trigger expiry_is_guarded before update of expires_at on checkouts
+  for each row execute function guard_expiry();

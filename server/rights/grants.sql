@@ -26,6 +26,10 @@ grant update (checkout_id, store_id, state, reason, claimed_at, resolved_at, is_
   on authorizations to farthing_serve;
 grant update (cools_until, freed_at, looked_at) on reserved_amounts to farthing_serve;
 grant update (outcome, pasted_at, looked_at) on pasted_transactions to farthing_serve;
+-- What happens to test stores' payments, and when their checkouts end: triggers refuse both for a live store.
+grant insert on simulated_transfers to farthing_serve;
+grant select, insert, update, delete on simulated_transfers to farthing_work;
+grant update (expires_at) on checkouts to farthing_serve;
 grant update (name, logo_url, accent_color, finality_policy, revision, support_email, support_url, legal_name,
   legal_address, tax_id, time_zone, report_currency, proven_at) on stores to farthing_serve;
 grant update (registration, retired_at, custodial_type, challenge, challenge_expires_at, proven_at, shared_elsewhere,

@@ -6,6 +6,7 @@ import { BlockList, isIP } from 'node:net'
  * them.
  */
 export const families = ['EVM', 'SOLANA'] as const
+/** A family of chains on which people and stores have wallets of their own. */
 export type Family = (typeof families)[number]
 export type Mode = 'live' | 'test'
 
@@ -83,7 +84,14 @@ type LookEveryMs = {
   readonly idle: number
 }
 
-export type Network = EvmNetwork | SolanaNetwork
+/** A chain that is rows of our own database: what happens on it is chosen, for test stores (payments/sim/). */
+export type SimulatedNetwork = AnyNetwork<Asset> & { readonly family: 'SIMULATED'; readonly mode: 'test' }
+
+/** A network that nodes are asked about. */
+export type NodeNetwork = EvmNetwork | SolanaNetwork
+export type Network = NodeNetwork | SimulatedNetwork
+/** With the simulated one, on which nobody brings a wallet. */
+export type AnyFamily = Network['family']
 
 /** Since the Denim upgrade (docs.base.org; Chainstack's changelog of 6 November 2026). Blocks took 2 seconds before. */
 const baseBlockTimeMs = 200
@@ -239,7 +247,27 @@ const solanaNetworks: readonly SolanaNetwork[] = [
   },
 ]
 
-export const networks: readonly Network[] = [...evmNetworks, ...solanaNetworks]
+/** It has no currency for fees and no node. The triggers that keep live stores from it name it too. */
+const simulatedNetwork: SimulatedNetwork = {
+  id: 'SIMULATED',
+  isLocal: true,
+  name: 'Simulated network',
+  caip2: 'farthing:simulated',
+  family: 'SIMULATED',
+  mode: 'test',
+  blockTimeMs: 200,
+  witnessesMin: 1,
+  refundCentsMin: 1,
+  assets: [{ symbol: 'USDC', address: 'sim_usdc', decimals: 6 }],
+  nativeCurrency: { name: 'Nothing', symbol: 'NONE', decimals: 18 },
+  publicRpcUrl: null,
+  explorerUrl: null,
+}
+
+export const nodeNetworks: readonly NodeNetwork[] = [...evmNetworks, ...solanaNetworks]
+
+/** The simulated network is the last, so that every other comes before it in what a checkout offers. */
+export const networks: readonly Network[] = [...nodeNetworks, simulatedNetwork]
 
 const ids = new Map(networks.map(({ caip2, id }) => [caip2, id]))
 

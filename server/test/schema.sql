@@ -161,6 +161,20 @@ begin
   return new;
 end $$;
 
+CREATE FUNCTION public.guard_expiry() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+begin
+  if (new.expires_at > old.expires_at or not is_test_store(new.store_id))
+    and (pg_has_role('farthing_serve', 'usage') or pg_has_role('farthing_console', 'usage'))
+    and not pg_has_role('farthing_work', 'usage')
+  then
+    raise insufficient_privilege using message = format('%s may not move when a checkout expires', current_user);
+  end if;
+  return new;
+end $$;
+
 CREATE FUNCTION public.guard_refund() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'public', 'pg_temp'
@@ -173,6 +187,34 @@ begin
     raise insufficient_privilege
       using message = format('%s may not move a refund from %s to %s', current_user, old.status, new.status);
   end if;
+  return new;
+end $$;
+
+CREATE FUNCTION public.guard_simulated() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+begin
+  perform refuse_unless_test((new.store_id is null or is_test_store(new.store_id))
+    and (new.pay_to not like 'sim\_st\_%' or is_test_store(substr(new.pay_to, 5))));
+  return new;
+end $$;
+
+CREATE FUNCTION public.guard_simulated_amount() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+begin
+  perform refuse_unless_test((select is_test_store(c.store_id) from checkouts c where c.id = new.checkout_id));
+  return new;
+end $$;
+
+CREATE FUNCTION public.guard_simulated_checkout() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+begin
+  perform refuse_unless_test(is_test_store(new.store_id));
   return new;
 end $$;
 
@@ -205,6 +247,21 @@ begin
       using message = format('%s may not put a wallet of %s to use: an owner confirms that', current_user, new.store_id);
   end if;
   return new;
+end $$;
+
+CREATE FUNCTION public.is_test_store(of_store text) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+  select exists (select 1 from stores s where s.id = of_store and s.mode = 'test')
+$$;
+
+CREATE FUNCTION public.keep_mode() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+begin
+  raise exception 'a store stays what it is: live or test' using errcode = 'check_violation';
 end $$;
 
 CREATE FUNCTION public.keep_terms() RETURNS trigger
@@ -352,6 +409,8 @@ CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time 
     select distinct r.store_id, r.rank from ranked r where r.rank = (select min(rank) from ranked)
   )
   select f.store_id, f.rank = 1 or (f.rank < 4 and (select count(*) from first) = 1) from first f
+  union all
+  select s.id, true from stores s where paid_to like 'sim\_%' and s.id = substr(paid_to, 5) and s.mode = 'test' and in_mode = 'test'
 $$;
 
 CREATE FUNCTION public.payment_right(of_store text, paid_to text, paid_at timestamp with time zone, in_mode text) RETURNS boolean
@@ -368,6 +427,16 @@ CREATE FUNCTION public.queue_movement() RETURNS trigger
 begin
   insert into movements_due (item, turn) values (new.payment_id, coalesce(new.store_id, new.pay_to));
   return null;
+end $$;
+
+CREATE FUNCTION public.refuse_unless_test(is_test boolean) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+begin
+  if not coalesce(is_test, false) then
+    raise exception 'the simulated network is for test stores only' using errcode = 'check_violation';
+  end if;
 end $$;
 
 CREATE FUNCTION public.wall_clock() RETURNS timestamp with time zone
@@ -1328,6 +1397,22 @@ CREATE TABLE public.sign_ups (
     CONSTRAINT sign_ups_count_check CHECK ((count > 0))
 );
 
+CREATE TABLE public.simulated_transfers (
+    transaction_hash text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    checkout_id text COLLATE pg_catalog."C",
+    asset text NOT NULL COLLATE pg_catalog."C",
+    payer text NOT NULL COLLATE pg_catalog."C",
+    pay_to text NOT NULL COLLATE pg_catalog."C",
+    amount numeric(78,0) NOT NULL,
+    nonce text COLLATE pg_catalog."C",
+    steps text[] NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    block_hash text COLLATE pg_catalog."C",
+    CONSTRAINT simulated_transfers_amount_check CHECK ((amount > (0)::numeric)),
+    CONSTRAINT simulated_transfers_steps_check CHECK ((cardinality(steps) > 0))
+);
+
 CREATE TABLE public.store_gas (
     store_id text NOT NULL COLLATE pg_catalog."C",
     network text NOT NULL COLLATE pg_catalog."C",
@@ -1724,6 +1809,9 @@ ALTER TABLE ONLY public.settlers
 ALTER TABLE ONLY public.sign_ups
     ADD CONSTRAINT sign_ups_pkey PRIMARY KEY (day, block);
 
+ALTER TABLE ONLY public.simulated_transfers
+    ADD CONSTRAINT simulated_transfers_pkey PRIMARY KEY (transaction_hash);
+
 ALTER TABLE ONLY public.store_gas
     ADD CONSTRAINT store_gas_pkey PRIMARY KEY (store_id, network, day);
 
@@ -1955,6 +2043,10 @@ CREATE INDEX sessions_by_end ON public.sessions USING btree (expires_at);
 
 CREATE INDEX sessions_by_member ON public.sessions USING btree (member_id, id);
 
+CREATE INDEX simulated_transfers_due ON public.simulated_transfers USING btree (due_at);
+
+CREATE UNIQUE INDEX simulated_transfers_once ON public.simulated_transfers USING btree (asset, payer, nonce);
+
 CREATE INDEX stores_waiting ON public.stores USING btree (id) WHERE ((admission <> 'approved'::text) OR (suspended_at IS NOT NULL));
 
 CREATE INDEX token_accounts_by_creation ON public.token_accounts USING btree (created_at) WHERE (created_at IS NOT NULL);
@@ -1997,15 +2089,29 @@ CREATE TRIGGER accept_is_noted AFTER INSERT ON public.decisions FOR EACH ROW WHE
 
 CREATE TRIGGER credit_is_followed AFTER INSERT OR UPDATE OF orphaned_at, checkout_id ON public.credits FOR EACH ROW WHEN ((new.nonce IS NOT NULL)) EXECUTE FUNCTION public.follow_credit();
 
+CREATE TRIGGER expiry_is_guarded BEFORE UPDATE OF expires_at ON public.checkouts FOR EACH ROW EXECUTE FUNCTION public.guard_expiry();
+
 CREATE TRIGGER insert_is_noted AFTER INSERT ON public.credits REFERENCING NEW TABLE AS new_credits FOR EACH STATEMENT EXECUTE FUNCTION public.note_credits();
 
 CREATE TRIGGER making_is_guarded BEFORE INSERT OR UPDATE ON public.wallet_changes FOR EACH ROW EXECUTE FUNCTION public.guard_change();
+
+CREATE TRIGGER mode_is_kept BEFORE UPDATE OF mode ON public.stores FOR EACH ROW WHEN ((new.mode <> old.mode)) EXECUTE FUNCTION public.keep_mode();
 
 CREATE TRIGGER movement_is_due AFTER UPDATE OF finalized_at, reversed_at, checkout_id ON public.credits FOR EACH ROW WHEN ((((new.disposition <> 'exact'::text) AND (new.finalized_at IS NOT NULL) AND (old.finalized_at IS NULL)) OR ((new.checkout_id IS NULL) AND (new.reversed_at IS NOT NULL) AND (old.reversed_at IS NULL)) OR ((new.finalized_at IS NOT NULL) AND (new.checkout_id IS DISTINCT FROM old.checkout_id)))) EXECUTE FUNCTION public.queue_movement();
 
 CREATE TRIGGER refund_is_guarded BEFORE UPDATE OF status ON public.refunds FOR EACH ROW EXECUTE FUNCTION public.guard_refund();
 
 CREATE TRIGGER refund_is_watched_again AFTER UPDATE OF orphaned_at ON public.credits FOR EACH ROW WHEN (((old.finalized_at IS NOT NULL) AND (new.orphaned_at IS NOT NULL) AND (new.nonce IS NOT NULL))) EXECUTE FUNCTION public.watch_refund();
+
+CREATE TRIGGER simulated_for_tests BEFORE INSERT OR UPDATE OF store_id, pay_to, network ON public.authorizations FOR EACH ROW WHEN ((new.network = 'farthing:simulated'::text)) EXECUTE FUNCTION public.guard_simulated();
+
+CREATE TRIGGER simulated_for_tests BEFORE INSERT OR UPDATE OF options, store_id ON public.checkouts FOR EACH ROW WHEN (((new.options)::text ~~ '%farthing:simulated%'::text)) EXECUTE FUNCTION public.guard_simulated_checkout();
+
+CREATE TRIGGER simulated_for_tests BEFORE INSERT OR UPDATE OF store_id, pay_to, network, checkout_id ON public.credits FOR EACH ROW WHEN ((new.network = 'farthing:simulated'::text)) EXECUTE FUNCTION public.guard_simulated();
+
+CREATE TRIGGER simulated_for_tests BEFORE INSERT OR UPDATE OF checkout_id, network ON public.reserved_amounts FOR EACH ROW WHEN ((new.network = 'farthing:simulated'::text)) EXECUTE FUNCTION public.guard_simulated_amount();
+
+CREATE TRIGGER simulated_for_tests BEFORE INSERT OR UPDATE ON public.simulated_transfers FOR EACH ROW EXECUTE FUNCTION public.guard_simulated();
 
 CREATE TRIGGER status_is_guarded BEFORE UPDATE OF status ON public.checkouts FOR EACH ROW EXECUTE FUNCTION public.guard_status();
 
@@ -2146,6 +2252,9 @@ ALTER TABLE ONLY public.rollup_quarters
 
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_member_id_fkey FOREIGN KEY (member_id) REFERENCES public.members(id);
+
+ALTER TABLE ONLY public.simulated_transfers
+    ADD CONSTRAINT simulated_transfers_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.store_gas
     ADD CONSTRAINT store_gas_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
@@ -2304,7 +2413,7 @@ CREATE POLICY one_store ON public.buyer_receipts AS RESTRICTIVE TO farthing_cons
 CREATE POLICY one_store ON public.checkouts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.credits AS RESTRICTIVE TO farthing_console USING (((store_id = current_setting('farthing.store'::text, true)) OR ((checkout_id IS NULL) AND ((pay_to IN ( SELECT w.pay_to
-   FROM public.wallets w)) OR ((nonce ~~ '0x66746872%'::text) AND (payer IN ( SELECT w.pay_to
+   FROM public.wallets w)) OR (pay_to = ('sim_'::text || current_setting('farthing.store'::text, true))) OR ((nonce ~~ '0x66746872%'::text) AND (payer IN ( SELECT w.pay_to
    FROM public.wallets w))))))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.decisions AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));

@@ -78,6 +78,7 @@ export const owners: Readonly<Record<string, string>> = {
   settler_gas: 'payments',
   settlers: 'payments',
   sign_ups: 'members',
+  simulated_transfers: 'payments',
   store_gas: 'payments',
   stores: 'stores',
   token_accounts: 'payments',

@@ -55,7 +55,7 @@ const chainless = /^(checkouts|links|refunds|http)\//
 /** All that they may import from chains/: networks as data, how far each was read, and that a node did not answer. */
 const chainsOpen = /^chains\/(families|wallet-links|rows|rpc)\.ts$/
 const chainPackages = /from '(viem|@solana|@noble|secp256k1|@x402\/(evm|svm))/
-/** Files in http/ that may name the two families: the API's definition, which uses these names, and the payment page. */
+/** Files in http/ that may name the families: the API's definition, which uses these names, and the payment page. */
 const namesFamilies = /^http\/(api\/(pay|networks|store|wallets)\.ts$|page\/)/
 const chainWords = /\b(evm|solana|svm|eip155|lamports?|wei)\b/i
 
@@ -64,8 +64,8 @@ const chainWords = /\b(evm|solana|svm|eip155|lamports?|wei)\b/i
  * choose between families for all other code. `dev` runs a chain of one family.
  */
 const decidesByFamily =
-  /(^|\/)(evm|svm)\/|^(networks|chains\/families|chains\/wallet-links|payments\/payload|payments\/rails)\.ts$|^dev\//
-const familyWords = /\b(EVM|SOLANA|eip155)\b/
+  /(^|\/)(evm|svm|sim)\/|^(networks|chains\/families|chains\/wallet-links|payments\/payload|payments\/rails)\.ts$|^dev\//
+const familyWords = /\b(EVM|SOLANA|SIMULATED|eip155)\b/
 
 /** Questions to nodes. Outside of chains/ nobody counts who said what, so only what enough providers tell leaves it. */
 const asksNodes = /\brpc\s*\.\s*(call|batch|callAll|batchAll|askAll)\b/
@@ -101,7 +101,8 @@ function findViolationsInFile({ path, text }: Source): string[] {
   }
   if (chainless.test(path)) {
     const known = importsOf(path, code).find(
-      (target) => (target.startsWith('chains/') && !chainsOpen.test(target)) || /\/(evm|svm)\b/.test(target),
+      (target) =>
+        (target.startsWith('chains/') && !chainsOpen.test(target)) || /\/(evm|svm|sim)\b/.test(target),
     )
     if (known || chainPackages.test(code)) report(`depends on a chain through ${known ?? 'a package'}`)
     if (!namesFamilies.test(path) && chainWords.test(code)) report('mentions a chain family')

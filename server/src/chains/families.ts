@@ -1,6 +1,14 @@
 import { auditNodesOf, nodesOf } from '../config/settings.ts'
 import type { Context } from '../context.ts'
-import { type Family, type Mode, type Network, networks } from '../networks.ts'
+import type { StoreId } from '../ids.ts'
+import {
+  type AnyFamily,
+  type EvmNetwork,
+  type Family,
+  type Mode,
+  type Network,
+  networks,
+} from '../networks.ts'
 import type { AddressFault, ParsedAddress } from './address.ts'
 import { parseEvmAddress, showEvmAddress } from './evm/address.ts'
 import { batcher } from './evm/batcher.ts'
@@ -12,6 +20,7 @@ import { refusesToPay } from './evm/simulate.ts'
 import type { Hex } from './hex.ts'
 import { type History, transfersPerDayMax } from './history.ts'
 import { isNodeError } from './rpc.ts'
+import { parseSimulatedAddress, simulatedWallet } from './sim/address.ts'
 import { parseSolanaAddress } from './svm/address.ts'
 import { findReady, openSvmChain } from './svm/chain.ts'
 import { openSvmHistory } from './svm/history.ts'
@@ -34,19 +43,35 @@ const tokenAddresses = new Set([
 const contracts: readonly string[] = [batcher, multicall]
 
 /** The address in its family's canonical form, or the reason why it cannot be paid to. */
-export function parseWalletAddress(family: Family, text: string): ParsedAddress {
-  const parsed = family === 'EVM' ? parseEvmAddress(text) : parseSolanaAddress(text)
+export function parseWalletAddress(family: AnyFamily, text: string): ParsedAddress {
+  const parsed = parsers[family](text)
   if ('refusal' in parsed) return parsed
   if (tokenAddresses.has(parsed.address))
     return { refusal: 'This is the address of a token, not of a wallet.', fault: 'token' }
   return parsed
 }
 
+const parsers: Readonly<Record<AnyFamily, (text: string) => ParsedAddress>> = {
+  EVM: parseEvmAddress,
+  SOLANA: parseSolanaAddress,
+  SIMULATED: parseSimulatedAddress,
+}
+
+/** The wallet that a network itself gives to each store; null where stores bring their own. */
+export function ownWalletOn(network: Network, storeId: StoreId): string | null {
+  return network.family === 'SIMULATED' ? simulatedWallet(storeId) : null
+}
+
 export type { AddressFault }
 
 /** How people recognise an address of a family: what it begins with, and its number of characters. */
 export function addressFormOf(family: Family): { readonly prefix: string; readonly length: string } {
-  return family === 'EVM' ? { prefix: '0x', length: '42' } : { prefix: '', length: '32–44' }
+  return addressForms[family]
+}
+
+const addressForms: Readonly<Record<Family, { readonly prefix: string; readonly length: string }>> = {
+  EVM: { prefix: '0x', length: '42' },
+  SOLANA: { prefix: '', length: '32–44' },
 }
 
 /**
@@ -85,7 +110,7 @@ export function toShown(caip2: string, stored: string): string {
 /**
  * On Solana a wallet receives each token in a separate account, which must exist. Elsewhere there are no such accounts.
  */
-export function needsTokenAccount(family: Family): boolean {
+export function needsTokenAccount(family: AnyFamily): boolean {
   return family === 'SOLANA'
 }
 
@@ -129,11 +154,25 @@ export async function findPayeeRefusal(
   asset: string,
   address: string,
 ): Promise<string | null> {
-  if (network.family === 'SOLANA') {
-    const svm = openSvmChain(network, nodesOf(ctx.config, network.id), ctx.now)
-    if (svm.rpc.providers.length === 0) return null
-    return (await findHindrance(svm, { mint: asset, recipient: address }))?.says ?? null
+  switch (network.family) {
+    case 'SIMULATED':
+      return null
+    case 'SOLANA': {
+      const svm = openSvmChain(network, nodesOf(ctx.config, network.id), ctx.now)
+      if (svm.rpc.providers.length === 0) return null
+      return (await findHindrance(svm, { mint: asset, recipient: address }))?.says ?? null
+    }
+    case 'EVM':
+      return await findEvmRefusal(ctx, network, asset, address)
   }
+}
+
+async function findEvmRefusal(
+  ctx: Context,
+  network: EvmNetwork,
+  asset: string,
+  address: string,
+): Promise<string | null> {
   if (contracts.includes(address)) return 'This is the address of a contract, where money would be lost.'
   const chain = openChain(network, nodesOf(ctx.config, network.id), ctx.now)
   if (chain.rpc.providers.length === 0) return null
@@ -153,7 +192,20 @@ export async function judgeText(
   text: string,
   signature: string,
 ): Promise<'signed' | 'unsigned' | 'undeployed'> {
-  if (wallet.family === 'SOLANA') return isTextSigned(wallet.address, text, signature) ? 'signed' : 'unsigned'
+  switch (wallet.family) {
+    case 'SOLANA':
+      return isTextSigned(wallet.address, text, signature) ? 'signed' : 'unsigned'
+    case 'EVM':
+      return await judgeOnChains(ctx, wallet, text, signature)
+  }
+}
+
+async function judgeOnChains(
+  ctx: Context,
+  wallet: { readonly address: string; readonly mode: Mode },
+  text: string,
+  signature: string,
+): Promise<'signed' | 'unsigned' | 'undeployed'> {
   const chains = networks
     .filter((network) => network.family === 'EVM')
     .filter(({ id, mode }) => mode === wallet.mode && ctx.config.networks.includes(id))
@@ -170,6 +222,12 @@ export function openHistory(
 ): History | null {
   const nodes = auditNodesOf(config, network.id)
   if (nodes.length === 0) return null
-  if (network.family === 'SOLANA') return openSvmHistory(openSvmChain(network, nodes, now), transfersMax)
-  return openEvmHistory(openChain(network, nodes, now), transfersMax)
+  switch (network.family) {
+    case 'EVM':
+      return openEvmHistory(openChain(network, nodes, now), transfersMax)
+    case 'SOLANA':
+      return openSvmHistory(openSvmChain(network, nodes, now), transfersMax)
+    case 'SIMULATED':
+      return null
+  }
 }

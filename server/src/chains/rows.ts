@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { Database, Transaction } from '../database/db.ts'
 import type { EvmNetwork } from '../networks.ts'
 import type { Block } from './evm/chain.ts'
@@ -68,6 +69,16 @@ export async function leaseFollower(
     [network, holder, seconds],
   )
   return row ? toFollower(row) : null
+}
+
+/** Makes a network's row when it is first needed. For a chain that needs no lease, because its lock is enough. */
+export function openFollower(db: Database, network: string): () => Promise<void> {
+  let isOpen = false
+  return async () => {
+    if (!isOpen)
+      await db.query('insert into followers (network) values ($1) on conflict do nothing', [network])
+    isOpen = true
+  }
 }
 
 export async function releaseFollower(db: Database, network: string, holder: string): Promise<void> {
@@ -254,6 +265,20 @@ export async function writeHead(
        head_seen_at = clock() where network = $1 and head_number < $2`,
     [network, head.slot, head.time, head.finalizedSlot],
   )
+}
+
+/** The next block of a chain that this database holds, now. The caller has locked the network. */
+export async function advanceHead(
+  tx: Transaction,
+  network: string,
+): Promise<{ readonly number: number; readonly time: Date }> {
+  const [row] = await tx.query<{ number: string; time: Date }>(
+    `update followers set head_number = head_number + 1, safe_number = head_number + 1, head_time = clock(),
+       head_seen_at = clock() where network = $1 returning head_number as number, head_time as time`,
+    [network],
+  )
+  assert(row, 'a network has its row before blocks are added')
+  return { number: Number.parseInt(row.number, 10), time: row.time }
 }
 
 /** Deletes the last hour of blocks, so that they are read again. The first block stays: reading continues from it. */

@@ -1,8 +1,18 @@
-import type { Network } from '../networks.ts'
+import type { EvmNetwork, Network } from '../networks.ts'
 
-/** The network's data for a browser wallet. `rpcUrl` is public. */
+/** The network's data for a browser wallet; null if no wallet knows it. `rpcUrl` is public. */
 export function describeForWallets(network: Network, rpcUrl: string | null) {
-  if (network.family === 'SOLANA') return { family: network.family, chain: network.walletStandardChain }
+  switch (network.family) {
+    case 'SIMULATED':
+      return null
+    case 'SOLANA':
+      return { family: network.family, chain: network.walletStandardChain }
+    case 'EVM':
+      return describeEvm(network, rpcUrl)
+  }
+}
+
+function describeEvm(network: EvmNetwork, rpcUrl: string | null) {
   const { family, caip2, name, nativeCurrency, explorerUrl } = network
   const chainId = Number.parseInt(caip2.replace('eip155:', ''), 10)
   // In the form that EIP-3085 requires.

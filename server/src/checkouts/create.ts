@@ -14,7 +14,7 @@ import type { Caller } from '../stores/authenticate.ts'
 import { checkMetadata, checkText, checkWebUrl } from '../stores/check-text.ts'
 import { holdStore } from '../stores/rows.ts'
 import { requireStanding } from '../stores/standing.ts'
-import { networksFor, type Store, walletFor, walletSegment } from '../stores/store.ts'
+import { networksFor, payToOn, type Store, walletSegment } from '../stores/store.ts'
 import {
   type Checkout,
   descriptionBytesMax,
@@ -294,7 +294,7 @@ export type Seller = Creator['holder']
 /** Throws a Problem unless the store may create checkouts, and has a wallet that they can be paid to. */
 export function requirePayable(ctx: Context, { store, wallets }: Seller): void {
   requireStanding(store)
-  if (!networksFor(ctx, store.mode).some((network) => walletFor(network, wallets)))
+  if (!networksFor(ctx, store.mode).some((network) => payToOn(network, { store, wallets })))
     throw walletRequired(ctx, store, wallets.length > 0)
 }
 
@@ -306,14 +306,14 @@ export function listOptions(
   quote: Quote | null,
 ): Option[] {
   return networksFor(ctx, store.mode).flatMap((network) => {
-    const wallet = walletFor(network, wallets)
-    if (!wallet) return []
+    const payTo = payToOn(network, { store, wallets })
+    if (payTo === null) return []
     return network.assets.map(
       (asset): Option => ({
         network: network.caip2,
         asset: asset.address,
         amount: offeredUnits(price, quote, asset.decimals).toString(),
-        payTo: wallet.address,
+        payTo,
       }),
     )
   })

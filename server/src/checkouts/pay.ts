@@ -14,7 +14,13 @@ import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payl
 import { type Prepared, type Rails, toTerms } from '../payments/rail.ts'
 import type { Issuer } from '../payments/receipts.ts'
 import { inFlightMax, readInFlight } from '../payments/rows.ts'
-import { costPerDay, nextDay, type Readiness, whyRestoring } from '../payments/settlers/readiness.ts'
+import {
+  costPerDay,
+  NotReadyError,
+  nextDay,
+  type Readiness,
+  whyRestoring,
+} from '../payments/settlers/readiness.ts'
 import { Problem } from '../problems.ts'
 import { type Checkout, describeCheckout, toStoreWire } from './checkout.ts'
 import type { ClaimPayment } from './claim.ts'
@@ -415,6 +421,7 @@ async function orUnsettled<Answer>(asked: Promise<Answer>): Promise<Answer> {
   try {
     return await asked
   } catch (cause) {
+    if (cause instanceof NotReadyError) throw unsettled(cause.message, cause)
     if (!isNodeError(cause)) throw cause
     throw unsettled('The chain cannot be queried right now.', cause)
   }

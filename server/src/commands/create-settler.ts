@@ -13,6 +13,7 @@ export type Created = { readonly says: string } | { readonly refusal: string }
  */
 export async function createSettler(network: Network, file: string): Promise<Created> {
   const key = makeSettlerKey(network)
+  if (key === null) return { refusal: `${network.name} needs no settler.` }
   const signer = readSigner(key)
   assert(signer, 'a key that we made can be read')
   const address = toShown(network.caip2, signer.address)

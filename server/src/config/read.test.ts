@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { parseEnv } from 'node:util'
-import { networks } from '../networks.ts'
+import { nodeNetworks } from '../networks.ts'
 import { ConfigError, findSettings, readConfig, readUser } from './read.ts'
 
 const needed = { DATABASE_URL: 'postgres://localhost/farthing', BASE_URL: 'https://farthing.example' }
@@ -64,7 +64,7 @@ test('every network has a setting for its nodes, empty by default', () => {
   const config = readConfig({ ...needed, BASE_MAINNET_RPC_URLS: 'https://a.example,https://b.example' })
   assert.deepEqual(
     Object.keys(config.nodes),
-    networks.map(({ id }) => id),
+    nodeNetworks.map(({ id }) => id),
   )
   assert.deepEqual(config.nodes.BASE_MAINNET, [
     { provider: 'a.example', url: 'https://a.example' },

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { networks } from '../networks.ts'
+import { nodeNetworks } from '../networks.ts'
 import type { Environment, Setting } from './parse.ts'
 import {
   auditSetting,
@@ -25,7 +25,7 @@ export function readConfig(environment: Environment = process.env): Config {
   )
   const nodesBy = (settingOf: typeof rpcSetting) =>
     Object.fromEntries(
-      networks.map((network) => [network.id, readSetting(settingOf(network), environment, mistakes)]),
+      nodeNetworks.map((network) => [network.id, readSetting(settingOf(network), environment, mistakes)]),
     )
   const [nodes, auditNodes] = [nodesBy(rpcSetting), nodesBy(auditSetting)]
   const read = fixed as unknown as FixedConfig

@@ -1,5 +1,5 @@
 import { firstCell } from '../ids.ts'
-import { findNodeMistake, type Network, networks } from '../networks.ts'
+import { findNodeMistake, type NodeNetwork, networks, nodeNetworks } from '../networks.ts'
 import {
   anyText,
   databaseUrl,
@@ -462,10 +462,10 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
 
 /** Every setting, for the files that list them. */
 export function listSettings(): readonly Setting<unknown>[] {
-  return [...Object.values(settings), ...networks.map(rpcSetting), ...networks.map(auditSetting)]
+  return [...Object.values(settings), ...nodeNetworks.map(rpcSetting), ...nodeNetworks.map(auditSetting)]
 }
 
-export function rpcSetting(network: Network): Setting<readonly Node[]> {
+export function rpcSetting(network: NodeNetwork): Setting<readonly Node[]> {
   const { id, name, witnessesMin } = network
   const secure = network.mode === 'live' ? ' https only, except on this machine or in a private network.' : ''
   const witnesses =
@@ -480,7 +480,7 @@ export function rpcSetting(network: Network): Setting<readonly Node[]> {
   }
 }
 
-export function auditSetting(network: Network): Setting<readonly Node[]> {
+export function auditSetting(network: NodeNetwork): Setting<readonly Node[]> {
   const { id, name } = network
   return {
     name: `${id}_AUDIT_RPC_URLS`,
@@ -490,7 +490,7 @@ export function auditSetting(network: Network): Setting<readonly Node[]> {
   }
 }
 
-function parseNodes(network: Network, text: string) {
+function parseNodes(network: NodeNetwork, text: string) {
   const parsed = nodeList(text)
   if ('mistake' in parsed) return parsed
   const [mistake] = parsed.value.flatMap(({ url: address }) => findNodeMistake(network, address) ?? [])

@@ -168,6 +168,7 @@ const isRefundOfTheirs = "nonce like '0x66746872%' and payer in (select w.pay_to
  */
 const ownOf: Readonly<Record<string, string>> = {
   credits: `${own} or (checkout_id is null and (pay_to in (select w.pay_to from wallets w)
+    or pay_to = 'sim_' || current_setting('farthing.store', true)
     or (${isRefundOfTheirs})))`,
   authorizations: `${own} or (store_id is null and ${isRefundOfTheirs})`,
 }

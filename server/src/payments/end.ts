@@ -46,18 +46,30 @@ export async function bury(
   alongside: (tx: Transaction) => Promise<void> = async () => {},
 ): Promise<number> {
   const concerned = await ctx.db.transaction(async (tx) => {
-    const buried = await buryAuthorizations(tx, network, dead)
-    const reversed = await reverseCredits(tx, network, dead)
-    const changed = [...new Set([...buried.flatMap(({ checkoutId }) => checkoutId ?? []), ...reversed])]
+    const changed = await buryIn(ctx, tx, network, dead, updateStatus)
     await alongside(tx)
-    if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
-    reportEnded(ctx, tx, network, 'failed', buried)
     crashPoint(ctx, 'bury-before-commit')
-    return changed.length
+    return changed
   })
   crashPoint(ctx, 'bury-after-commit')
   ctx.db.wakeUps.send('outcomes')
   return concerned
+}
+
+/** The same in a transaction of the caller's. */
+export async function buryIn(
+  ctx: Context,
+  tx: Transaction,
+  network: string,
+  dead: readonly Dead[],
+  updateStatus: UpdateStatus,
+): Promise<number> {
+  const buried = await buryAuthorizations(tx, network, dead)
+  const reversed = await reverseCredits(tx, network, dead)
+  const changed = [...new Set([...buried.flatMap(({ checkoutId }) => checkoutId ?? []), ...reversed])]
+  if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
+  reportEnded(ctx, tx, network, 'failed', buried)
+  return changed.length
 }
 
 const sentences = {

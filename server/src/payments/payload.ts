@@ -4,6 +4,7 @@ import type { Hex } from '../chains/hex.ts'
 import { decodeTransaction, hashMessage, type SvmTransaction } from '../chains/svm/message.ts'
 import { memoProgram } from '../chains/svm/transfer.ts'
 import { isBoundTo } from './nonces.ts'
+import { type SignedCase, signedCases } from './sim/cases.ts'
 
 /**
  * A payment as an x402 client sends it, read from its header. Addresses are in stored form; nothing has been verified
@@ -32,7 +33,13 @@ export type SvmPayment = AnyPayment & {
   readonly transaction: SvmTransaction
 }
 
-export type Payment = EvmPayment | SvmPayment
+/** Nothing is signed on the simulated network: the payer says what becomes of the payment. */
+type SimulatedPayment = AnyPayment & {
+  readonly family: 'SIMULATED'
+  readonly what: SignedCase
+}
+
+export type Payment = EvmPayment | SvmPayment | SimulatedPayment
 
 export type ReadPayment =
   | {
@@ -86,6 +93,7 @@ function readPayload(json: unknown): ReadPayment {
   const identifier = readIdentifier(root.extensions)
   if (identifier === undefined)
     return unreadable('payment-identifier must be 16 to 128 characters from A-Z, a-z, 0-9, _ and -')
+  if (payload.simulated !== undefined) return readSimulated(accepted, payload.simulated, identifier)
   return payload.transaction === undefined
     ? readAuthorization(accepted, payload, identifier)
     : readTransaction(accepted, payload.transaction, identifier)
@@ -152,6 +160,27 @@ function readTransaction(accepted: Fields, encoded: unknown, identifier: string 
   }
 }
 
+function readSimulated(accepted: Fields, simulated: unknown, identifier: string | null): ReadPayment {
+  const fields = asRecord(simulated)
+  const scheme = asName(accepted.scheme)
+  const network = asName(accepted.network)
+  const asset = asName(accepted.asset)
+  const payer = asName(fields?.payer)
+  const nonce = asHex(fields?.nonce, 32)
+  const what = signedCases.find((each) => each === fields?.case)
+  if (scheme === null || network === null || asset === null)
+    return unreadable('accepted must have scheme, network and asset')
+  if (payer === null || !nonce || what === undefined)
+    return unreadable(
+      `payload.simulated must have payer, nonce and one of these as case: ${signedCases.join(', ')}`,
+    )
+  return {
+    kind: 'present',
+    quote: readQuote(accepted),
+    payment: { family: 'SIMULATED', scheme, network, asset, payer, nonce, identifier, what },
+  }
+}
+
 /** An invented one is refused like one that is out of date, so its form needs no error of its own. */
 function readQuote({ extra }: Fields): string | null {
   const quote = asRecord(extra)?.quote
@@ -167,11 +196,16 @@ function readIdentifier(extensions: unknown): string | null | undefined {
 
 /** Whether the signed data names this checkout, so that the payment cannot have been meant for another. */
 export function isBoundPayment(payment: Payment, checkoutId: string): boolean {
-  return payment.family === 'EVM'
-    ? isBoundTo(payment.nonce, checkoutId)
-    : payment.transaction.instructions.some(
+  switch (payment.family) {
+    case 'EVM':
+      return isBoundTo(payment.nonce, checkoutId)
+    case 'SOLANA':
+      return payment.transaction.instructions.some(
         ({ program, data }) => program === memoProgram && Buffer.from(data).toString() === checkoutId,
       )
+    case 'SIMULATED':
+      return false
+  }
 }
 
 function unreadable(why: string): ReadPayment {

@@ -22,6 +22,11 @@ export type Rail = {
   readonly network: Network
   /** Number of node providers. With 0, the network is known, but nothing is verified or settled on it. */
   readonly providers: number
+  /**
+   * Whether settlers send payments there. Without them nothing needs a key or a fee, and the chain is a part of the
+   * database, so that a restore takes both back to the same moment.
+   */
+  readonly hasSettlers: boolean
   readonly verifier: Verifier
   /** The offer as x402 payment requirements. Null if it cannot be paid now. */
   toTerms(checkoutId: string, offer: Offer): Promise<PaymentRequirements | null>

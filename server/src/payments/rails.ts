@@ -7,6 +7,7 @@ import type { Context } from '../context.ts'
 import { type Network, networks } from '../networks.ts'
 import { openEvmRail } from './evm/rail.ts'
 import type { AnySigner, Rail, Rails } from './rail.ts'
+import { openSimulatedRail } from './sim/rail.ts'
 import { openSvmRail } from './svm/rail.ts'
 
 /** One rail per network, enabled or not: a checkout outlives the settings it was created under. */
@@ -20,12 +21,26 @@ export function listConnected(rails: Rails): Rail[] {
 }
 
 function openRail(ctx: Context, network: Network): Rail {
-  return network.family === 'EVM' ? openEvmRail(ctx, network) : openSvmRail(ctx, network)
+  switch (network.family) {
+    case 'EVM':
+      return openEvmRail(ctx, network)
+    case 'SOLANA':
+      return openSvmRail(ctx, network)
+    case 'SIMULATED':
+      return openSimulatedRail(ctx, network)
+  }
 }
 
-/** A new settler's key for a network, as SETTLER_KEYS_FILE holds it. */
-export function makeSettlerKey({ family }: Network): string {
-  return family === 'EVM' ? makeKey() : makeSvmKey()
+/** A new settler's key for a network, as SETTLER_KEYS_FILE holds it; null where nothing is settled. */
+export function makeSettlerKey({ family }: Network): string | null {
+  switch (family) {
+    case 'EVM':
+      return makeKey()
+    case 'SOLANA':
+      return makeSvmKey()
+    case 'SIMULATED':
+      return null
+  }
 }
 
 /** Parses a settler's key as written in SETTLER_KEYS_FILE; null if it is not a key. */

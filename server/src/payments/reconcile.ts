@@ -27,13 +27,15 @@ import { listSettlerAddresses } from './settlers/rows.ts'
  */
 export async function startReconciling(ctx: Context, rails: readonly Rail[]): Promise<void> {
   const found = await Promise.all(
-    rails.map(async ({ network: { caip2: network }, readNonce, refunds }) => {
-      const settlers = await listSettlerAddresses(ctx.db, network)
-      const nonces = await Promise.all(
-        settlers.map(async (address) => ({ address, nonce: await readNonce(address) })),
-      )
-      return { network, nonces, areRefundsWatched: refunds?.isPaidOnce !== true }
-    }),
+    rails
+      .filter(({ hasSettlers }) => hasSettlers)
+      .map(async ({ network: { caip2: network }, readNonce, refunds }) => {
+        const settlers = await listSettlerAddresses(ctx.db, network)
+        const nonces = await Promise.all(
+          settlers.map(async (address) => ({ address, nonce: await readNonce(address) })),
+        )
+        return { network, nonces, areRefundsWatched: refunds?.isPaidOnce !== true }
+      }),
   )
   // In one transaction: half of it would stop payments without the part that starts them again.
   await ctx.db.transaction(async (tx) => {

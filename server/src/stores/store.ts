@@ -8,7 +8,7 @@ import type {
   Store as WireStore,
   Wallet as WireWallet,
 } from '@farthing/sdk'
-import { needsTokenAccount } from '../chains/families.ts'
+import { needsTokenAccount, ownWalletOn } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { StoreId, WalletId } from '../ids.ts'
 import { type Family, families, type Mode, type Network, networks } from '../networks.ts'
@@ -108,9 +108,20 @@ export function walletFor<One extends Pick<Wallet, 'family' | 'isElsewhere' | 'r
   )
 }
 
+/** Where a store is paid on a network; null if it has nothing to be paid at there. */
+export function payToOn(
+  network: Network,
+  { store, wallets }: { readonly store: Pick<Store, 'id'>; readonly wallets: readonly PayableWallet[] },
+): string | null {
+  return ownWalletOn(network, store.id) ?? walletFor(network, wallets)?.address ?? null
+}
+
+type PayableWallet = Pick<Wallet, 'family' | 'isElsewhere' | 'readyOn' | 'address'>
+
 /** The last path segment for registering a store's first wallet. */
 export function walletSegment(offered: readonly Network[]): string {
-  return (offered[0]?.family ?? families[0]).toLowerCase()
+  const family = families.find((each) => each === offered[0]?.family) ?? families[0]
+  return family.toLowerCase()
 }
 
 export function storeToWire(store: Store): WireStore {

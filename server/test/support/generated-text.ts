@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { listSettings } from '../../src/config/settings.ts'
 import { openMetrics } from '../../src/metrics.ts'
-import { networks } from '../../src/networks.ts'
+import { networks, nodeNetworks } from '../../src/networks.ts'
 import { generateSamples } from '../movements/support/samples.ts'
 import { floors } from '../tidy.ts'
 import { cited, describePassed } from './passed.ts'
@@ -103,7 +103,7 @@ function floorsTable(): string {
 }
 
 function generateKnownAssets(): string {
-  const assets = networks.flatMap((network) =>
+  const assets = nodeNetworks.flatMap((network) =>
     network.assets.map(({ symbol, address, decimals, ...rest }) => {
       const domain = 'domain' in rest ? `\n    domain: ${literal(rest.domain)},` : ''
       return `  {

@@ -10,6 +10,9 @@ export type Answer = LightMyRequestResponse
 
 const lookEveryMs = 20
 
+/** What reading a store's log takes. */
+export type Log = Pick<Shop, 'ctx' | 'request' | 'key'>
+
 /** Repeats `look` until it finds something, for effects that happen in the background. */
 export async function until<Found>(
   look: () => Promise<Found | null | undefined | false>,
@@ -24,17 +27,21 @@ export async function until<Found>(
   }
 }
 
-export async function untilStatus(shop: Shop, checkoutId: string, status: string): Promise<void> {
+export async function untilStatus(
+  shop: Pick<Shop, 'read'>,
+  checkoutId: string,
+  status: string,
+): Promise<void> {
   await until(async () => (await shop.read(checkoutId)).status === status, `${checkoutId} ${status}`)
 }
 
 /** The checkout's events in the store's log so far. */
-export async function eventsOf(shop: Shop, checkoutId: string): Promise<Event[]> {
+export async function eventsOf(shop: Log, checkoutId: string): Promise<Event[]> {
   return (await readLog(shop)).filter((event) => event.checkoutId === checkoutId)
 }
 
 /** The store's whole log, once all events so far have their sequence numbers. */
-export async function readLog(shop: Shop): Promise<Event[]> {
+export async function readLog(shop: Log): Promise<Event[]> {
   const waiting = 'select 1 as one from events where sequence is null limit 1'
   await until(async () => (await shop.ctx.db.query(waiting)).length === 0, 'the numbering of all events')
   const events: Event[] = []
@@ -52,7 +59,7 @@ export async function readLog(shop: Shop): Promise<Event[]> {
 }
 
 /** Waits for an event, because events get their sequence numbers a moment after they are written. */
-export async function untilEvent(shop: Shop, checkoutId: string, type: string): Promise<Event> {
+export async function untilEvent(shop: Log, checkoutId: string, type: string): Promise<Event> {
   return await until(
     async () => (await eventsOf(shop, checkoutId)).find((event) => event.type === type),
     `${type} of ${checkoutId}`,

@@ -13,7 +13,7 @@ export const Network = shape<Wire.Network>()({
     examples: ['BASE_MAINNET'],
   }),
   network: Type.String({ description: 'CAIP-2 identifier.', examples: ['eip155:8453'] }),
-  family: Type.Enum(['EVM', 'SOLANA']),
+  family: Type.Enum(['EVM', 'SOLANA', 'SIMULATED']),
   mode: Type.Enum(['live', 'test']),
   assets: Type.Array(object({ symbol: Type.String(), address: Type.String(), decimals: Type.Integer() })),
 })

@@ -49,10 +49,11 @@ export const TermsSchema = shape<Wire.PaymentRequired>()({
         [
           object({ name: Type.String(), version: Type.String(), quote }),
           object({ feePayer: Type.String(), memo: Type.String(), quote }),
+          object({ simulated: Type.Literal(true), quote }),
         ],
         {
           description:
-            'What else the payer signs. EVM: name and version of the token’s EIP-712 domain. Solana: the fee payer and a memo. A link’s quote is not signed.',
+            'What else the payer signs. EVM: name and version of the token’s EIP-712 domain. Solana: the fee payer and a memo. The simulated network: nothing. A link’s quote is not signed.',
         },
       ),
     }),

@@ -177,7 +177,8 @@ function termsOf(
       if (!network || place === -1) return []
       // The URL of a local chain's node is no secret; other nodes' URLs may contain a key.
       const rpcUrl = network.isLocal ? ctx.config.nodes[network.id]?.[0]?.url : network.publicRpcUrl
-      return [{ accepted, place, decimals, name, ...describeForWallets(network, rpcUrl ?? null) }]
+      const described = describeForWallets(network, rpcUrl ?? null)
+      return described ? [{ accepted, place, decimals, name, ...described }] : []
     }),
   }
 }

@@ -42,6 +42,16 @@ export type Concern = {
   } | null
 }
 
+/** The claim that a transfer by authorization was sent for. A refund's money does not belong to the store that sent it. */
+export async function findClaim(tx: Transaction, network: string, seen: Seen): Promise<Concern[]> {
+  const rows = await tx.query<{ checkoutId: string | null; storeId: string | null; isMatch: boolean }>(
+    `select checkout_id as "checkoutId", case when checkout_id is not null then store_id end as "storeId", pay_to = $5 and amount = $6 as "isMatch"
+     from authorizations where network = $1 and asset = $2 and payer = $3 and nonce = $4`,
+    [network, seen.asset, seen.payer, seen.nonce, seen.to, seen.value.toString()],
+  )
+  return rows.map((claim) => ({ seen, claim }))
+}
+
 /** Locks those checkouts that wait for a payment, and returns them. */
 export async function lockWaiting(tx: Transaction, checkoutIds: readonly string[]): Promise<Set<string>> {
   const rows = await tx.query<{ id: string }>(

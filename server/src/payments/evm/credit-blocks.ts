@@ -8,9 +8,8 @@ import { RpcUnavailableError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { Database, Transaction } from '../../database/db.ts'
-import { appendEvent, newEvent } from '../../events/append.ts'
 import { idOfNetwork } from '../../networks.ts'
-import { toPayment } from '../credits/credit.ts'
+import { announceUnmatched } from '../credits/announce.ts'
 import * as credits from '../credits/rows.ts'
 import {
   advanceCredits,
@@ -121,7 +120,7 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
       const claimed = await claimByAmount(tx, network, boundPattern)
       const changed = new Set([...advanced.checkoutIds, ...claimed])
       if (changed.size > 0) await updateStatus(tx, [...changed], ctx.now())
-      await announceUnmatched(ctx, tx, chain)
+      await announceUnmatched(ctx, tx, chain.network)
       reportSafe(ctx, tx, network, advanced.safe)
       return changed.size > 0 || advanced.safe.length > 0
     },
@@ -143,32 +142,6 @@ async function expect(tx: Transaction, concerns: readonly credits.Concern[]): Pr
   }))
 }
 
-/** Announces unmatched payments, but only once they are safe: until then a claim may still arrive. */
-async function announceUnmatched(ctx: Context, tx: Transaction, chain: Chain): Promise<void> {
-  const network = chain.network.caip2
-  const unmatched = await credits.listUnannounced(tx, network)
-  const isNews = (row: (typeof unmatched)[number]) =>
-    row.ownerId !== null && row.amount >= dustUnits(chain, row.asset) && !row.dismissedAt
-  for (const row of unmatched) {
-    if (row.ownerId === null || !isNews(row)) continue
-    const data = { checkout: null, payment: toPayment(row) }
-    await appendEvent(tx, newEvent(ctx, row.ownerId, null, { type: 'payment.unmatched', data }, ctx.now()))
-  }
-  if (unmatched.length === 0) return
-  await credits.noteAnnounced(tx, network, [...new Set(unmatched.map(({ paymentId }) => paymentId))])
-  // A payment has one row per store that may decide about it.
-  const found = new Map(unmatched.filter(isNews).map((row) => [row.paymentId, row]))
-  tx.afterCommit(() => {
-    for (const { paymentId, transaction, amount } of found.values()) {
-      ctx.metrics.payments.inc({ network: chain.network.id, outcome: 'unmatched' })
-      ctx.log.info(
-        { paymentId, network: chain.network.id, txHash: transaction, amount: `${amount}` },
-        'payment belongs to no checkout; its store decides about it',
-      )
-    }
-  })
-}
-
 /** Removes what an earlier read of the block reported and a witnessed read does not. */
 async function withdraw(
   ctx: Context,
@@ -186,12 +159,6 @@ async function withdraw(
       'payments that only one provider had reported are not on the chain, so their checkouts are unpaid again; replace that provider',
     )
   return checkoutIds
-}
-
-/** Below a cent is dust: it gets a row, but no event and no log line. */
-function dustUnits({ network }: Chain, asset: string): bigint {
-  const token = network.assets.find(({ address }) => address.toLowerCase() === asset)
-  return 10n ** BigInt((token?.decimals ?? 6) - 2)
 }
 
 /**

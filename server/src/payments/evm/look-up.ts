@@ -3,21 +3,19 @@ import { readBlocksAgain } from '../../chains/evm/take.ts'
 import { readOldBlocks } from '../../chains/evm/take-old.ts'
 import { isNonceUsed, readInclusion } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
-import { lockFollower, readDeepBlock, readTip } from '../../chains/rows.ts'
+import { readDeepBlock, readTip } from '../../chains/rows.ts'
 import { isNodeError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import type { EvmNetwork } from '../../networks.ts'
 import { listOrphanedTransfers, type OrphanedTransfer, reverseOrphanedTransfers } from '../credits/rows.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { endLookUp, listLookUps } from '../transfers/look-ups.ts'
-import { decidePasted, listPasted, type Pasted, pasteLimits, writePasted } from '../transfers/paste.ts'
+import { listPasted, type Pasted, pasteLimits, resolvePasted, writePasted } from '../transfers/paste.ts'
 import { openListener } from './credit-blocks.ts'
 
 /** Two blocks: within this time most pending transactions get into one. */
 const againSeconds = 3
 const lookedUpPerRun = 20
-/** More people than this would not paste the same transaction by mistake. */
-const hintsPerPaymentMax = 10
 
 /**
  * Looks up transactions that buyers pasted as theirs, and reads their blocks again from every node. This does not
@@ -42,16 +40,6 @@ async function lookUp(ctx: Context, chain: Chain, pasted: Pasted, updateStatus: 
   const isRead = tip !== null && number !== null && number <= tip.number
   // Otherwise it is in no block, or in one that we have not read yet. The next lookup may find it.
   if (isRead || pasted.isOld) await writePasted(ctx.db, network, pasted, 'not_found')
-}
-
-/** Writes the outcome if it can be decided now. Returns whether it could be. */
-async function resolvePasted(ctx: Context, network: string, pasted: Pasted): Promise<boolean> {
-  return await ctx.db.transaction(async (tx) => {
-    await lockFollower(tx, network)
-    const outcome = await decidePasted(tx, network, pasted, hintsPerPaymentMax)
-    if (outcome !== null) await writePasted(tx, network, pasted, outcome)
-    return outcome !== null
-  })
 }
 
 /**

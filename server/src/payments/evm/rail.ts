@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import type { PaymentRequirements } from '@farthing/sdk'
 import { readNextNonces } from '../../chains/evm/accounts.ts'
 import { type Chain, openChain, readHasCode } from '../../chains/evm/chain.ts'
@@ -7,7 +6,7 @@ import { evmCosts } from '../../chains/evm/costs.ts'
 import { followNext } from '../../chains/evm/follower.ts'
 import { probeChain } from '../../chains/evm/probe.ts'
 import { openSimulate } from '../../chains/evm/simulate.ts'
-import type { Hex } from '../../chains/hex.ts'
+import { type Hex, parseHash } from '../../chains/hex.ts'
 import { openFailures } from '../../chains/note-failures.ts'
 import { releaseFollower } from '../../chains/rows.ts'
 import { countAnswering, RpcUnavailableError } from '../../chains/rpc.ts'
@@ -17,18 +16,10 @@ import { openBatcher } from '../../database/batch.ts'
 import type { EvmNetwork } from '../../networks.ts'
 import { remember } from '../../remember.ts'
 import { untilAwake } from '../looks.ts'
-import {
-  type Loop,
-  maxTimeoutSeconds,
-  type Offer,
-  openCheck,
-  type Rail,
-  type Settling,
-  type Wanted,
-} from '../rail.ts'
+import { type Loop, maxTimeoutSeconds, type Offer, openCheck, type Rail, type Settling } from '../rail.ts'
 import { openSteps } from '../settlers/lane.ts'
 import { releaseSettler } from '../settlers/rows.ts'
-import { heldMax, insertReserved, suffixMax, suffixUnits } from '../transfers/reserve.ts'
+import { reserveAmount } from '../transfers/reserve.ts'
 import { buryDead } from './bury-dead.ts'
 import { openListener } from './credit-blocks.ts'
 import { deployBatcher } from './deploy.ts'
@@ -59,14 +50,19 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
   return {
     network,
     providers: chain.rpc.providers.length,
+    hasSettlers: true,
     verifier: {
       findMismatch: async (...asked) => findMismatch(verifier, ...asked),
       verify: (checkoutId, offers, ...asked) => verifyPayment(verifier, { checkoutId, offers }, ...asked),
     },
     toTerms: async (_checkoutId, offer) => toTerms(network, offer),
-    reserve: (wanted, headAgeSecondsMax) => reserveAmount(ctx, network, wanted, headAgeSecondsMax),
-    parseTransactionHash,
-    sent: { parse: parseTransactionHash, find: (sent) => findSent(ctx, chain, sent) },
+    async reserve(wanted, headAgeSecondsMax) {
+      // A transfer from before the reservation does not count, and the head shows which transfers those are.
+      if (!network.isLocal) await untilAwake(ctx, network.caip2)
+      return await reserveAmount(ctx, network, wanted, headAgeSecondsMax)
+    },
+    parseTransactionHash: parseHash,
+    sent: { parse: parseHash, find: (sent) => findSent(ctx, chain, sent) },
     settlementCost: (baseFee) => settlementGas * (baseFee + 1n),
     reserveCost: (baseFee, dataFee, waiting) => reserveCost(network, baseFee, dataFee, waiting),
     // Gas on a local chain costs nothing.
@@ -101,11 +97,6 @@ export function openVerifier(ctx: Context, chain: Chain): EvmVerifier {
 function toTerms(network: EvmNetwork, offer: Offer): PaymentRequirements | null {
   const extra = network.assets.find(({ address }) => address === offer.asset)?.domain
   return extra ? { scheme: 'exact', ...offer, maxTimeoutSeconds, extra } : null
-}
-
-function parseTransactionHash(text: string): Hex | null {
-  const hash = text.trim().toLowerCase()
-  return /^0x[0-9a-f]{64}$/.test(hash) ? (hash as Hex) : null
 }
 
 function openHasCode(ctx: Context, chain: Chain): HasCode {
@@ -187,29 +178,4 @@ function openFollow(follow: () => Promise<number | null>): Loop['run'] {
 function least(one: bigint | null, other: bigint | null): bigint | null {
   if (one === null || other === null) return one ?? other
   return one < other ? one : other
-}
-
-/** Enough to find a free one: each is taken with a probability of at most one half, usually far less. */
-const suffixesTried = 16
-
-/**
- * A token transfer carries nothing but its amount, so we reserve the price plus a random suffix that no other checkout
- * holds at that address.
- */
-async function reserveAmount(
-  ctx: Context,
-  network: EvmNetwork,
-  wanted: Wanted,
-  headAgeSecondsMax: number,
-): Promise<boolean> {
-  // A transfer from before the reservation does not count, and the head shows which transfers those are.
-  if (!network.isLocal) await untilAwake(ctx, network.caip2)
-  const unit = suffixUnits({ network }, wanted.asset)
-  const suffixes = Array.from({ length: suffixesTried }, () => BigInt(randomInt(1, suffixMax + 1)) * unit)
-  return await insertReserved(ctx.db, wanted, suffixes, {
-    range: BigInt(suffixMax) * unit,
-    cent: 10_000n * unit,
-    heldMax,
-    headAgeSecondsMax,
-  })
 }

@@ -26,6 +26,13 @@ const idleSeconds = cadence.idleMs / 1_000
 const overdueMax = 2 * 160
 const rememberedMs = 500
 
+export const whyEmpty = 'No settler has enough money for the network’s fees.'
+
+/** Thrown by a rail that finds this out only as it verifies a payment. */
+export class NotReadyError extends Error {
+  override readonly name = 'NotReadyError'
+}
+
 export const whyRestoring = 'The database was restored and is being compared with the chain.'
 
 /**
@@ -89,6 +96,7 @@ function findObstacle(
   if (headAgeSeconds === null || headAgeSeconds > headAgeSecondsMax + (isIdle ? idleSeconds : 0))
     return 'No new block has arrived for a while.'
   if (isCatchingUp) return 'New blocks are still being read.'
+  if (!rail.hasSettlers) return null
   const running = lanes.filter(
     ({ silenceSeconds, unminedSeconds }) =>
       silenceSeconds !== null &&
@@ -97,9 +105,7 @@ function findObstacle(
   )
   if (running.length === 0) return 'No settler can send the payment now.'
   if (rail.reserveCost(baseFee, 0n, 0) === null) return 'The network’s fees are above our limit right now.'
-  return running.some((lane) => canPay(rail, lane, baseFee, waiting))
-    ? null
-    : 'No settler has enough money for the network’s fees.'
+  return running.some((lane) => canPay(rail, lane, baseFee, waiting)) ? null : whyEmpty
 }
 
 /**

@@ -37,6 +37,7 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
   return {
     network,
     providers: chain.rpc.providers.length,
+    hasSettlers: true,
     verifier: {
       ...openSvmVerifier(chain, feePayers, simulate),
       prepare: (terms, payer) => preparePayment(ctx, chain, terms, payer),

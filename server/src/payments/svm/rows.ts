@@ -2,7 +2,6 @@ import type { Hex } from '../../chains/hex.ts'
 import type { Context } from '../../context.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import { remember } from '../../remember.ts'
-import type { Concern, Seen } from '../credits/rows.ts'
 import { authorizationOf, liveCreditOf } from '../rows.ts'
 
 /** SQL that only Solana needs. */
@@ -294,16 +293,6 @@ export async function readRestorePoint(db: Database, network: string): Promise<D
     [network],
   )
   return row?.since ?? null
-}
-
-/** The claim for which a watched transaction was sent. A refund's money does not belong to the store that sent it. */
-export async function findClaim(tx: Transaction, network: string, seen: Seen): Promise<Concern[]> {
-  const rows = await tx.query<{ checkoutId: string | null; storeId: string | null; isMatch: boolean }>(
-    `select checkout_id as "checkoutId", case when checkout_id is not null then store_id end as "storeId", pay_to = $5 and amount = $6 as "isMatch"
-     from authorizations where network = $1 and asset = $2 and payer = $3 and nonce = $4`,
-    [network, seen.asset, seen.payer, seen.nonce, seen.to, seen.value.toString()],
-  )
-  return rows.map((claim) => ({ seen, claim }))
 }
 
 /** The settlers of a network that accept new payments. */

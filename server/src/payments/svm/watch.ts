@@ -256,7 +256,7 @@ async function credit(
         logIndex: 0,
         position: 0,
       }
-      const concerns = await rows.findClaim(tx, network, paid)
+      const concerns = await credits.findClaim(tx, network, paid)
       const changed = await writeCredits(ctx, tx, network, place, { concerns })
       await credits.advancePlaces(tx, network, [place.hash], 'safe')
       if (changed.length > 0) await updateStatus(tx, changed, ctx.now())

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Hex } from '../../chains/hex.ts'
+import { lockFollower } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import { ownersOf } from '../credits/rows.ts'
@@ -152,13 +153,31 @@ export async function listPasted(
   )
 }
 
+/** More people than this would not paste the same transaction by mistake. */
+const hintsPerPaymentMax = 10
+
+/** Writes the outcome if it can be decided now. Returns whether it could be. */
+export async function resolvePasted(ctx: Context, network: string, pasted: Pasted): Promise<boolean> {
+  return await ctx.db.transaction(async (tx) => {
+    await lockFollower(tx, network)
+    return await resolvePastedIn(tx, network, pasted)
+  })
+}
+
+/** The same in a transaction that holds the network. */
+export async function resolvePastedIn(tx: Transaction, network: string, pasted: Pasted): Promise<boolean> {
+  const outcome = await decidePasted(tx, network, pasted, hintsPerPaymentMax)
+  if (outcome !== null) await writePasted(tx, network, pasted, outcome)
+  return outcome !== null
+}
+
 /**
  * Decides what a transaction means for the checkout whose buyer pasted it, after it was read. If it paid this checkout,
  * it is applied. If it paid no checkout, but reached an address that this one offered, after this one was created, it
  * becomes a hint for the store, which is notified once more. Otherwise it counts as not found. Null if it was not read
  * yet.
  */
-export async function decidePasted(
+async function decidePasted(
   tx: Transaction,
   network: string,
   { checkoutId, hash }: Pasted,

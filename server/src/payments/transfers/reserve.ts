@@ -1,5 +1,7 @@
+import { randomInt } from 'node:crypto'
 import type { Context } from '../../context.ts'
 import type { Database } from '../../database/db.ts'
+import type { Network } from '../../networks.ts'
 import { mayMatchAt, modeOf } from '../credits/rows.ts'
 import type { Rail, Wanted } from '../rail.ts'
 
@@ -40,7 +42,7 @@ const headAgeSecondsMax = 30
 const roundsMax = 3
 
 /** A suffix of 1 in token units: a millionth of a token, whatever its decimals, because people have to type it. */
-export function suffixUnits({ network }: Pick<Rail, 'network'>, asset: string): bigint {
+function suffixUnits({ network }: Pick<Rail, 'network'>, asset: string): bigint {
   const decimals = network.assets.find(
     ({ address }) => address.toLowerCase() === asset.toLowerCase(),
   )?.decimals
@@ -69,6 +71,29 @@ export async function reserveTransfer(
       return 'crowded'
   }
   return 'crowded'
+}
+
+/** Enough to find a free one: each is taken with a probability of at most one half, usually far less. */
+const suffixesTried = 16
+
+/**
+ * A token transfer carries nothing but its amount, so we reserve the price plus a random suffix that no other checkout
+ * holds at that address.
+ */
+export async function reserveAmount(
+  ctx: Context,
+  network: Network,
+  wanted: Wanted,
+  headAgeSecondsMax: number,
+): Promise<boolean> {
+  const unit = suffixUnits({ network }, wanted.asset)
+  const suffixes = Array.from({ length: suffixesTried }, () => BigInt(randomInt(1, suffixMax + 1)) * unit)
+  return await insertReserved(ctx.db, wanted, suffixes, {
+    range: BigInt(suffixMax) * unit,
+    cent: 10_000n * unit,
+    heldMax,
+    headAgeSecondsMax,
+  })
 }
 
 type HeldMax = { readonly recent: number; readonly recentMinutes: number; readonly all: number }

@@ -15,7 +15,7 @@ import { countForStore } from '../../../refunds/read.ts'
 import { sumReturned } from '../../../refunds/rows.ts'
 import { listChanges } from '../../../stores/change.ts'
 import { listCurrent, readStore } from '../../../stores/rows.ts'
-import { networksFor, type Wallet, walletFor } from '../../../stores/store.ts'
+import { networksFor, payToOn, type Wallet } from '../../../stores/store.ts'
 import { knownZone } from '../../../zone.ts'
 import { isDay } from '../payments/query.ts'
 import type { StoreRoutes } from '../screen.ts'
@@ -86,7 +86,7 @@ export async function readHome(
       troubled: sees.endpoints ? await listTroubled(ctx.db, storeId) : [],
       hasWaitingWallet: (await listChanges(ctx.db, storeId)).some(({ madeAt }) => madeAt === null),
       hasWallet: wallets.length > 0,
-      isPayable: networks.some((network) => walletFor(network, wallets)),
+      isPayable: networks.some((network) => payToOn(network, { store, wallets })),
       unproven: sees.wallets ? wallets.filter(isUnproven) : [],
       now,
     }

@@ -9,7 +9,7 @@ import { Refusal } from '../../../members/refusal.ts'
 import { Problem } from '../../../problems.ts'
 import { listCurrencies } from '../../../rates/list.ts'
 import { listCurrent, readStore } from '../../../stores/rows.ts'
-import { networksFor, walletFor } from '../../../stores/store.ts'
+import { networksFor, payToOn } from '../../../stores/store.ts'
 import { html } from '../../page/html.ts'
 import { renderApiLine } from '../parts.ts'
 import type { Screen, StoreRoutes } from '../screen.ts'
@@ -83,7 +83,7 @@ async function sendForm(
     listCurrencies(ctx, now),
   ])
   if (!own) throw new Refusal('not_found')
-  const isPayable = networksFor(ctx, store.mode).some((network) => walletFor(network, wallets))
+  const isPayable = networksFor(ctx, store.mode).some((network) => payToOn(network, { store: own, wallets }))
   const page = { screen: 'payments', title: screen.texts.newPayment.title } as const
   if (!isPayable) return screen.send({ ...page, main: renderNoWallet(screen) })
   // One that was used is not offered again.

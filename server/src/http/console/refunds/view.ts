@@ -225,7 +225,9 @@ function renderSigning(screen: Screen, wire: Wire): Html {
   const texts = screen.texts.refunds
   const network = networks.find(({ caip2 }) => caip2 === wire.network)
   if (!network || wire.recipient === null) return html``
-  const { family, ...chain } = describeForWallets(network, nodeForWallets(ctx, network))
+  const described = describeForWallets(network, nodeForWallets(ctx, network))
+  if (!described) return html``
+  const { family, ...chain } = described
   const path = pathOf(screen, wire)
   const values = {
     sign: family,

@@ -67,7 +67,9 @@ export function networkForWallets(
 ): object | null {
   const network = networksFor(ctx, store.mode).find((each) => each.family === family)
   if (!network) return null
-  const { family: _, ...chain } = describeForWallets(network, nodeForWallets(ctx, network))
+  const described = describeForWallets(network, nodeForWallets(ctx, network))
+  if (!described) return null
+  const { family: _, ...chain } = described
   return chain
 }
 
