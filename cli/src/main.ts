@@ -12,6 +12,7 @@ import { payCommand } from './commands/pay.ts'
 import { paymentCommands } from './commands/payment.ts'
 import { refundCommands } from './commands/refund.ts'
 import { reportCommand } from './commands/report.ts'
+import { triggerCommand } from './commands/trigger.ts'
 import { verifyCommand } from './commands/verify.ts'
 import { walletCommands } from './commands/wallet.ts'
 import { showError } from './error.ts'
@@ -31,6 +32,7 @@ const commands: readonly Command[] = [
   verifyCommand,
   eventsCommand,
   listenCommand,
+  triggerCommand,
   ...keyCommands,
 ]
 

@@ -38,6 +38,9 @@ import type {
   RegisterWallet,
   RollSecret,
   RotateApiKey,
+  Simulate,
+  Simulated,
+  SimulatedCase,
   Store,
   StoreCheckout,
   UpdateLink,
@@ -138,6 +141,8 @@ export function createClient(options: ClientOptions) {
     /** The URLs that events are delivered to. */
     webhookEndpoints: openWebhookEndpoints(calls),
     deliveries: openDeliveries(calls),
+    /** What a test store's developer can make happen. */
+    test: openTest(calls),
     /** The store's API keys. A key can make, rotate and revoke only keys that may do no more than itself. */
     keys: openKeys(calls),
     /** The store that the key belongs to. */
@@ -296,6 +301,14 @@ function openDeliveries({ get, once }: Calls) {
       get<Delivery>(path`/deliveries/${deliveryId}`, options),
     /** Delivers the event again, with the same event id. */
     redeliver: (deliveryId: string): Promise<Delivery> => once(path`/deliveries/${deliveryId}/redeliver`),
+  }
+}
+
+function openTest({ once }: Calls) {
+  return {
+    /** Makes something happen to a checkout: it is underpaid, paid late, taken back by the chain … */
+    simulate: (checkoutId: string, what: SimulatedCase): Promise<Simulated> =>
+      once(path`/test/simulate`, { checkoutId, case: what } satisfies Simulate),
   }
 }
 

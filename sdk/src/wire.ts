@@ -200,7 +200,7 @@ export type CreateCheckout = {
   successRedirectUrl?: string | null
   /** The payment page links to it while the checkout is open, expired or canceled. */
   cancelUrl?: string | null
-  /** 300 to 604800. Default: 86400, or 3600 if an exchange rate is locked. */
+  /** 300 (for a test store 1) to 604800. Default: 86400, or 3600 if an exchange rate is locked. */
   expiresInSeconds?: number
   /** What is paid for, in plain text of up to 500 bytes. The buyer sees it on the payment page. */
   description?: string | null
@@ -627,6 +627,35 @@ export type Signed = { format: 'jws'; signature: string }
 /** What the checkout asks for, and until when. `acceptIndex` is the place in `accepts`. */
 export type SignedOffer = Signed & { acceptIndex: number }
 
+/** What can be made to happen to a checkout of a test store (docs/test-stores.md). */
+export type SimulatedCase =
+  | 'payment.paid'
+  | 'payment.underpaid'
+  | 'payment.overpaid'
+  | 'payment.late'
+  | 'payment.twice'
+  | 'payment.reorged'
+  | 'payment.reversed'
+  | 'payment.unknown_then_paid'
+  | 'payment.unknown_then_dead'
+  | 'payment.refused'
+  | 'network.down'
+  | 'network.no_gas'
+  | 'checkout.expired'
+
+export type Simulate = { checkoutId: string; case: SimulatedCase }
+
+export type Simulated = {
+  case: SimulatedCase
+  /** The checkout as it is now. What follows, its events tell. */
+  checkout: StoreCheckout
+  /**
+   * What the payer was told, if the case is paid by signing: the status of the answer, and the code of its problem or the
+   * reason of a refusal. Null if nobody asked to pay.
+   */
+  answer: { status: number; error: string | null } | null
+}
+
 /** An error, RFC 9457. */
 export type ProblemDetails = {
   type: string
@@ -664,6 +693,7 @@ export type ProblemCode =
   | 'wallet_elsewhere'
   | 'wallet_unproven'
   | 'not_cancelable'
+  | 'not_simulated'
   | 'payment_not_open'
   | 'payment_in_progress'
   | 'payment_not_final'

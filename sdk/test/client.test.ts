@@ -12,7 +12,7 @@ import { creditByHand, letTimePass, payFinally } from '../../server/test/support
 import { delayMs } from '../src/wait.ts'
 import { openStore, watchedFetch } from './support/shops.ts'
 
-const shop = await openStore()
+const shop = await openStore({ NETWORKS: 'BASE_MAINNET,BASE_SEPOLIA,SIMULATED' })
 const { client } = shop
 const order = { orderId: 'order-1', priceAmount: '12.50', priceCurrency: 'USD' }
 const receiver = { url: 'http://localhost:9/hook' }
@@ -43,6 +43,13 @@ test('every operation that takes an API key has a method, which returns what the
   assert.deepEqual(await mine.checkouts.get(created.id), { ...created, payment: null })
   assert.equal((await mine.checkouts.list({ limit: 1 }).page()).data[0]?.id, created.id)
   assert.equal((await mine.checkouts.cancel(created.id)).status, 'CANCELED')
+
+  const tried = await mine.checkouts.create({ ...order, orderId: 'tried' })
+  const simulated = await mine.test.simulate(tried.id, 'checkout.expired')
+  assert.deepEqual(
+    [simulated.case, simulated.checkout.id, simulated.answer],
+    ['checkout.expired', tried.id, null],
+  )
 
   const until = new Date(Date.now() + 86_400_000).toISOString()
   const link = await mine.links.create({ title: 'Tickets', priceAmount: '5', priceCurrency: 'USD', until })

@@ -97,6 +97,11 @@ export const problems = {
     'The checkout can no longer be canceled',
     'Read the checkout to see whether it is paid or expired. An expired checkout needs no further action; a paid one can only be refunded from the store’s own wallet.',
   ],
+  not_simulated: [
+    409,
+    'Nothing can be simulated for this checkout',
+    'Only a test store’s checkouts can be paid on the simulated network, and only if the deployment has SIMULATED in NETWORKS. Use a test store’s key, and create the checkout again if the network was turned on since.',
+  ],
   payment_not_open: [
     409,
     'That decision is not possible for this payment',

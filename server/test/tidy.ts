@@ -65,7 +65,7 @@ const chainWords = /\b(evm|solana|svm|eip155|lamports?|wei)\b/i
  */
 const decidesByFamily =
   /(^|\/)(evm|svm|sim)\/|^(networks|chains\/families|chains\/wallet-links|payments\/payload|payments\/rails)\.ts$|^dev\//
-const familyWords = /\b(EVM|SOLANA|SIMULATED|eip155)\b/
+const familyWords = /\b(EVM|SOLANA|eip155)\b|'SIMULATED'/
 
 /** Questions to nodes. Outside of chains/ nobody counts who said what, so only what enough providers tell leaves it. */
 const asksNodes = /\brpc\s*\.\s*(call|batch|callAll|batchAll|askAll)\b/

@@ -58,7 +58,7 @@ export const checkoutCommands: readonly Command[] = [
       const [orderId = '', priceAmount = '', priceCurrency = 'USD'] = call.positionals
       const successRedirectUrl = textOf(call, 'redirect')
       const cancelUrl = textOf(call, 'cancel')
-      const expiresInSeconds = countOf(call, 'expires', 300, 604_800)
+      const expiresInSeconds = countOf(call, 'expires', 1, 604_800)
       const description = textOf(call, 'description')
       const metadata = metadataOf(call)
       const idempotencyKey = textOf(call, 'key')

@@ -62,6 +62,11 @@ export function ownWalletOn(network: Network, storeId: StoreId): string | null {
   return network.family === 'SIMULATED' ? simulatedWallet(storeId) : null
 }
 
+/** Whether nobody pays by a wallet there: what happens is chosen. */
+export function isSimulated(caip2: string): boolean {
+  return networks.some((network) => network.caip2 === caip2 && network.family === 'SIMULATED')
+}
+
 export type { AddressFault }
 
 /** How people recognise an address of a family: what it begins with, and its number of characters. */

@@ -236,6 +236,7 @@ async function draftCheckout(
     ...(cancelUrl === null ? [] : checkWebUrl('/cancelUrl', cancelUrl, store.mode)),
     ...(description === null ? [] : checkText('/description', description, descriptionBytesMax)),
     ...(metadata === null ? [] : checkMetadata('/metadata', metadata)),
+    ...checkLifetime(store, input.expiresInSeconds),
   ]
   if (!price || !priceCurrency || mistakes.length > 0) throw invalid(...mistakes)
   requirePayable(ctx, { store, wallets })
@@ -252,6 +253,20 @@ async function draftCheckout(
     { lifetimeSeconds: input.expiresInSeconds, now },
   )
   return { ...asNew(ctx, checkout, store), actor, idempotency }
+}
+
+/** A buyer needs a few minutes. A test need not wait for them. */
+const lifetimeSecondsMin = 300
+
+function checkLifetime({ mode }: Pick<Store, 'mode'>, seconds: number | undefined): Mistake[] {
+  if (seconds === undefined || mode === 'test' || seconds >= lifetimeSecondsMin) return []
+  return [
+    {
+      pointer: '/expiresInSeconds',
+      code: 'minimum',
+      detail: `Must be at least ${lifetimeSecondsMin}, except for a test store.`,
+    },
+  ]
 }
 
 /** Builds a checkout from a checked price, its rate, and the store's current settings and wallets. */

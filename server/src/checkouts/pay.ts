@@ -64,6 +64,8 @@ export type PayRequest = {
   readonly payment: ReadPayment
   /** The client's address, to slow it down after too many bad payments. */
   readonly address: string
+  /** How long to wait for an outcome; as long as a payer does unless told. */
+  readonly patienceMs?: number
 }
 
 /** How a link asks for a payment (links/pay.ts). */
@@ -190,7 +192,7 @@ function openAttempt(ctx: Context, request: PayRequest, quoted: Quoted | null): 
     request,
     quoted,
     payment,
-    giveUpAt: ctx.now().getTime() + settleTimeoutMs,
+    giveUpAt: ctx.now().getTime() + (request.patienceMs ?? settleTimeoutMs),
     otherUntil: null,
     refused: payment && quoted?.refused ? refusal(payment, quoted.refused) : null,
     hasClaimed: false,

@@ -64,7 +64,7 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       CONSOLE_URL: `http://localhost:${consolePort}`,
       CONSOLE_PORT: `${consolePort}`,
       OPERATIONS_PORT: '0',
-      NETWORKS: network.id,
+      NETWORKS: `${network.id},SIMULATED`,
       LOCAL_RPC_URLS: chain.url,
       SETTLER_KEYS_FILE: chain.keysFile,
       RECEIPT_KEYS_FILE: await makeReceiptKey(),

@@ -123,9 +123,13 @@ const path = '/dev/test-wallet.js'
  * about it, so a deployment has nothing to leave switched on.
  */
 function offerTestWallet(app: FastifyInstance, ctx: Context): void {
-  const [network, ...others] = networks.filter(({ id }) => ctx.config.networks.includes(id))
-  assert(network?.id === 'LOCAL' && others.length === 0, 'the test wallet is for the local chain only')
-  assert(network.family === 'EVM')
+  const offered = networks.filter(({ id }) => ctx.config.networks.includes(id))
+  const [network] = offered
+  assert(
+    offered.every(({ isLocal }) => isLocal),
+    'the test wallet is for the local chain only',
+  )
+  assert(network?.family === 'EVM')
   const script = buildTestWallet(testPayer.key, chainIdOf(network))
   const integrity = `sha384-${createHash('sha384').update(script).digest('base64')}`
   const element = `<script type="module" src="${path}" integrity="${integrity}"></script>`

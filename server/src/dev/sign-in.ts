@@ -103,7 +103,9 @@ export function offerSignIn(console: FastifyInstance, ctx: Context): void {
 function requireLocal({ config }: Context): void {
   const { protocol, hostname } = new URL(config.consoleUrl)
   assert(
-    protocol === 'http:' && hostname === 'localhost' && config.networks.every((id) => id === 'LOCAL'),
+    protocol === 'http:' &&
+      hostname === 'localhost' &&
+      config.networks.every((id) => id === 'LOCAL' || id === 'SIMULATED'),
     'signing in by a link is for the local chain on this machine only',
   )
 }

@@ -29,6 +29,7 @@ import { crossOrigin, pagePathOf, payLinkRoutes, payRoutes } from './api/pay.ts'
 import { paymentRoutes } from './api/payments.ts'
 import { refundRoutes } from './api/refunds.ts'
 import { storeRoutes } from './api/store.ts'
+import { testRoutes } from './api/test.ts'
 import { walletRoutes } from './api/wallets.ts'
 import { webhookRoutes } from './api/webhooks.ts'
 import { parseBody } from './body.ts'
@@ -98,7 +99,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
     }
   })
   mountLive(app, ctx, pagePathOf(ctx))
-  mountForms(app, ctx, engine.rails, pagePathOf(ctx))
+  mountForms(app, ctx, engine, pagePathOf(ctx))
   mountBuyerReceipts(app, ctx, pagePathOf(ctx))
   mountPrepare(app, ctx, engine)
   mountAddressRequests(app, ctx, pagePathOf(ctx))
@@ -140,6 +141,7 @@ export function listRoutes(
     ...keyRoutes(),
     ...eventRoutes(waits, authenticator),
     ...webhookRoutes(),
+    ...testRoutes(engine),
     ...publicRoutes(),
   ]
   const [checkout, link] = [

@@ -1,4 +1,4 @@
-import type { PaymentRequirements } from '@farthing/sdk'
+import type { PaymentRequirements, SimulatedCase } from '@farthing/sdk'
 import type { Signer } from '../chains/evm/signer.ts'
 import type { Hex } from '../chains/hex.ts'
 import type { Costs } from '../chains/plans.ts'
@@ -77,8 +77,21 @@ export type Rail = {
   readNonce(account: string): Promise<number>
   /** Refunds that a store's wallet signs and a settler sends. Absent where that is not built. */
   readonly refunds?: RefundRail
+  /** What it takes to make something happen there. Only on the network that test stores have for that. */
+  simulate?(offer: Offer, what: SimulatedCase): Scenario
   /** Background work: sends claimed payments, finds them on the chain, and buries those that can no longer pay. */
   settle(work: Settling): readonly Loop[]
+}
+
+export type Scenario = {
+  /** Presented as a payer would; null if nobody signs. */
+  readonly payment: Payment | null
+  /** Whether the checkout's time is over before anything is sent. */
+  readonly isExpiring: boolean
+  /** Sends plain transfers, once an amount is reserved; null if none is sent. */
+  readonly send:
+    | ((ctx: Context, to: { readonly checkoutId: string; readonly storeId: string }) => Promise<void>)
+    | null
 }
 
 /** What is wrong, and what to do about it. */

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs'
+import type { SimulatedCase } from '@farthing/sdk'
 import { listSettings } from '../../src/config/settings.ts'
 import { openMetrics } from '../../src/metrics.ts'
 import { networks, nodeNetworks } from '../../src/networks.ts'
+import { cases } from '../../src/payments/sim/cases.ts'
 import { generateSamples } from '../movements/support/samples.ts'
+import { comes } from '../payments/sim/support/comes.ts'
 import { floors } from '../tidy.ts'
 import { cited, describePassed } from './passed.ts'
 
@@ -23,6 +26,10 @@ export function generateTexts(): { readonly file: string; readonly text: string 
     {
       file: 'docs/api/answers.md',
       text: withTables('docs/api/answers.md', [['## Networks and assets', networksTable()]]),
+    },
+    {
+      file: 'docs/test-stores.md',
+      text: withTables('docs/test-stores.md', [['## What you can make happen', casesTable()]]),
     },
     ...generateSamples(),
     {
@@ -92,6 +99,15 @@ function networksTable(): string {
     '|---|---|---|---|---|---|',
     ...rows,
   ].join('\n')
+}
+
+function casesTable(): string {
+  const rows = Object.entries(comes).map(([name, types]) => {
+    const { says } = cases[name as SimulatedCase]
+    const events = types.map((type) => `\`${type}\``).join(', ')
+    return `| \`${name}\` | ${says} | ${events || 'none: only the payer is told'} |`
+  })
+  return ['| `case` | What happens | The events that follow |', '|---|---|---|', ...rows].join('\n')
 }
 
 function floorsTable(): string {

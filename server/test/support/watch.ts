@@ -163,7 +163,10 @@ export function alter(header: string, change: (payload: Payload) => unknown): st
 export async function untilRead(shop: Shop): Promise<void> {
   const { number } = await shop.chain.client.getBlock()
   await until(async () => {
-    const [row] = await shop.ctx.db.query<{ head_number: string }>('select head_number from followers')
+    const [row] = await shop.ctx.db.query<{ head_number: string }>(
+      'select head_number from followers where network = $1',
+      [shop.chain.network.caip2],
+    )
     return row && BigInt(row.head_number) >= number
   }, `block ${number} read`)
 }

@@ -89,9 +89,10 @@ export const CreateCheckout = shape<Wire.CreateCheckout>()({
   ),
   expiresInSeconds: Type.Optional(
     Type.Integer({
-      minimum: 300,
+      minimum: 1,
       maximum: 604_800,
-      description: 'Default: 86400, or 3600 if an exchange rate is locked.',
+      description:
+        '300 at least, except for a test store. Default: 86400, or 3600 if an exchange rate is locked.',
     }),
   ),
   description: Type.Optional(

@@ -1,14 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toStored } from '../../chains/families.ts'
 import { closedProblem, type PayEngine, preparePayment, restoringProblem } from '../../checkouts/pay.ts'
+import { simulate } from '../../checkouts/simulate.ts'
 import { type CheckoutView, isPayable, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
-import { type Rails, toTerms } from '../../payments/rail.ts'
+import { toTerms } from '../../payments/rail.ts'
 import { type PasteOutcome, pasteTransaction } from '../../payments/transfers/paste.ts'
 import { reserveTransfer } from '../../payments/transfers/reserve.ts'
 import { Problem } from '../../problems.ts'
 import { pagePathOf } from '../api/pay.ts'
 import { addressBucket, openLimiter } from '../limits.ts'
+import { caseOf } from '../page/parts/simulate.ts'
 
 /** Each may cost a query to every node. */
 const pastesPerSecond = 2
@@ -23,7 +25,8 @@ const hourSeconds = 3_600
  * The forms of the payment page. They work without JavaScript: the answer to each redirects to the page, which shows
  * the result.
  */
-export function mountForms(app: FastifyInstance, ctx: Context, rails: Rails, path: string): void {
+export function mountForms(app: FastifyInstance, ctx: Context, engine: PayEngine, path: string): void {
+  const { rails } = engine
   const pastes = openLimiter('paste', pastesPerSecond, ctx.now)
   const reservations = openLimiter('reserve', reservationsPerHour, ctx.now, hourSeconds)
   void app.register(async (scope) => {
@@ -64,6 +67,21 @@ export function mountForms(app: FastifyInstance, ctx: Context, rails: Rails, pat
       const notice = outcome === null ? 'invalid_hash' : notices[outcome]
       return lead(reply, request, path, notice === null ? {} : { notice })
     })
+    mountSimulate(scope, ctx, engine, path)
+  })
+}
+
+/** POST checkoutUrl/simulate: whoever has a test store's page open chooses what happens. */
+function mountSimulate(scope: FastifyInstance, ctx: Context, engine: PayEngine, path: string): void {
+  const simulations = openLimiter('simulate', pastesPerSecond, ctx.now)
+  scope.post(`${path}/:checkoutId/simulate`, async (request, reply) => {
+    const { checkout } = await findView(ctx, request)
+    const what = caseOf(fieldOf(request, 'case'))
+    if (what === null) throw new Problem('not_simulated', 'The form names nothing that can happen.')
+    if (!simulations.tryTake(addressBucket(request.ip)))
+      return lead(reply, request, path, { notice: 'unavailable' })
+    await simulate(ctx, engine, { storeId: null, checkoutId: checkout.id }, what)
+    return lead(reply, request, path, {})
   })
 }
 

@@ -18,6 +18,7 @@ import {
   renderNotes,
   renderOutcome,
 } from './parts/outcome.ts'
+import { renderSimulate, withoutSimulated } from './parts/simulate.ts'
 import {
   describeOption,
   formatPrice,
@@ -42,8 +43,14 @@ export type Rendered = {
  * the script fetches it again and replaces `main`, so each state is rendered in one place, and the tab keeps its scroll
  * position, wallet prompt and typed text. The style is inlined, which saves a round trip before the first paint.
  */
-export function renderPage(ctx: Context, place: PageHost, { view, accepts, asked, now }: Rendered): Document {
+export function renderPage(
+  ctx: Context,
+  place: PageHost,
+  { accepts, asked, now, ...rendered }: Rendered,
+): Document {
   const { language } = asked
+  // The simulated network is the last option, so the places of the others stay.
+  const view = withoutSimulated(rendered.view)
   const { checkout, store } = view
   const stage = stageOf(view, asked)
   const choice = stage === 'choose' ? chooseWay(view, asked) : null
@@ -67,7 +74,7 @@ export function renderPage(ctx: Context, place: PageHost, { view, accepts, asked
         asked,
         { path: place.path, url: `${place.url}/${checkout.id}`, isStill: place.still !== undefined },
         terms.options.some((option) => option.place === choice.place),
-      )}`,
+      )}${renderSimulate(rendered.view, place.path)}`,
     announced: () => renderAnnounced(view, asked),
     arrived: () => renderArrived(view, language),
     over: () => html`${renderNotes(view, language)}${renderOutcome(view, language, receipt)}

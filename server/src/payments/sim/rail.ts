@@ -4,6 +4,7 @@ import type { Context } from '../../context.ts'
 import type { SimulatedNetwork } from '../../networks.ts'
 import { type Loop, maxTimeoutSeconds, type Rail, type Settling } from '../rail.ts'
 import { reserveAmount } from '../transfers/reserve.ts'
+import { planCase } from './simulate.ts'
 import { answerPasted, takeClaims, takeStep, tick } from './step.ts'
 import { openSimulatedVerifier } from './verify.ts'
 
@@ -39,6 +40,7 @@ export function openSimulatedRail(ctx: Context, network: SimulatedNetwork): Rail
     nodeCosts: { calls: { idle: {}, awakeHour: null, payment: {} }, plans: [] },
     listLimits: () => [],
     readNonce: async () => 0,
+    simulate: (offer, name) => planCase(network, offer, name),
     settle: (work) => settle(ctx, network, work),
   }
 }

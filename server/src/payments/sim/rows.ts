@@ -30,7 +30,7 @@ export async function insertTransfers(
     `insert into simulated_transfers (transaction_hash, store_id, checkout_id, asset, payer, pay_to, amount, nonce, steps,
        due_at)
      select i.hash, i."storeId", i."checkoutId", i.asset, i.payer, i."payTo", i.amount, i.nonce, i.steps,
-       clock() + make_interval(secs => $2 * i.place / 1000.0)
+       clock() + make_interval(secs => $2 * (i.place - 1) / 1000.0)
      from rows from (json_to_recordset($1) as (hash text, "storeId" text, "checkoutId" text, asset text, payer text,
        "payTo" text, amount numeric, nonce text, steps text[])) with ordinality
        as i (hash, "storeId", "checkoutId", asset, payer, "payTo", amount, nonce, steps, place)`,
@@ -97,6 +97,19 @@ export async function matchAmount(
     [network, seen.asset, seen.to, seen.value.toString(), blockNumber],
   )
   return { seen, checkoutId: row?.checkoutId ?? null, storeId: row?.storeId ?? null }
+}
+
+/** The amount that is reserved for a checkout; null if none is. */
+export async function readReserved(
+  db: Database,
+  network: string,
+  checkoutId: string,
+): Promise<bigint | null> {
+  const [row] = await db.query<{ amount: string }>(
+    'select amount from reserved_amounts where network = $1 and checkout_id = $2',
+    [network, checkoutId],
+  )
+  return row ? BigInt(row.amount) : null
 }
 
 /** Whether something will still happen to a transaction. */

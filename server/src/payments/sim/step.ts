@@ -17,7 +17,7 @@ import * as rows from './rows.ts'
 import { readSigned } from './verify.ts'
 
 /** Between the steps of a transfer: long enough to see each on a page, short enough for tests. */
-const stepMs = 250
+export const stepMs = 250
 /** How long nobody can say what became of a payment. */
 const unknownMs = 2_000
 const claimsPerRun = 50
@@ -59,7 +59,7 @@ export async function takeClaims(ctx: Context, { network }: Sim): Promise<boolea
   return claimed.length === claimsPerRun
 }
 
-function newHash(): Hex {
+export function newHash(): Hex {
   return `0x${randomBytes(32).toString('hex')}`
 }
 

@@ -26,7 +26,8 @@ import { refundCalls } from '../support/refund-calls.ts'
 import { openSigning } from '../support/signing.ts'
 
 const signing = await openSigning()
-const farthing = await openTestApp({ ...documented, ...signing.settings })
+const networks = { NETWORKS: 'BASE_MAINNET,BASE_SEPOLIA,SIMULATED' }
+const farthing = await openTestApp({ ...documented, ...networks, ...signing.settings })
 await signing.follow(farthing)
 startDeciding(farthing)
 const shop = await openStore(farthing, { evmWallet: signing.wallet.address })
@@ -116,6 +117,29 @@ const calls: Readonly<Record<string, () => Promise<Call[]>>> = {
       { status: 404, path: missing },
       { status: 409, path: { checkoutId: paid.id } },
       { status: 415, path: { checkoutId: open.id }, body: 'x', headers: { 'content-type': 'text/plain' } },
+    ]
+  },
+  async simulate() {
+    const tests = await openStore(farthing, { mode: 'test', evmWallet: null })
+    const [open, canceled, paid] = [await tests.create(), await tests.create(), await tests.create()]
+    await setStatus(farthing, canceled.id, 'CANCELED')
+    await setStatus(farthing, paid.id, 'COMPLETED')
+    const of = ({ id }: { id: string }, name = 'checkout.expired') => ({
+      by: tests,
+      body: { checkoutId: id, case: name },
+    })
+    const [live] = [await shop.create()]
+    return [
+      { status: 200, ...of(open, 'payment.refused') },
+      { status: 200, ...of(open) },
+      { status: 410, ...of(open) },
+      { status: 410, ...of(canceled) },
+      { status: 409, ...of(paid) },
+      { status: 409, body: { checkoutId: live.id, case: 'payment.paid' } },
+      { status: 404, by: tests, body: { checkoutId: missing.checkoutId, case: 'payment.paid' } },
+      { status: 422, ...of(open, 'payment.unheard') },
+      // No work follows the simulated network here.
+      { status: 503, ...of(await tests.create(), 'payment.late') },
     ]
   },
   ...linkCalls(farthing, shop),

@@ -8,7 +8,7 @@ import { openTestApp } from '../../support/app.ts'
 import { completeByHand, creditByHand, payFinally } from '../../support/by-hand.ts'
 import { openAs } from '../../support/database.ts'
 import { startDeciding } from '../../support/decide.ts'
-import { type Answer, openStore, send, solanaWallets } from '../../support/store.ts'
+import { type Answer, openStore, type StoreClient, send, solanaWallets } from '../../support/store.ts'
 import { payLinkByHand } from '../links/support/buyer.ts'
 import { assertDocumented, documented, fillPath, operations } from './document.ts'
 import { completeSigned, openSigning } from './signing.ts'
@@ -27,12 +27,15 @@ type Call = {
   readonly query?: string
   readonly body?: object
   readonly headers?: Readonly<Record<string, string>>
+  /** Another store's key. */
+  readonly by?: StoreClient
 }
 
 export async function playExamples(): Promise<Examples> {
   const signing = await openSigning(holderKey)
   const { wallet: holder } = signing
-  const farthing = await openTestApp({ ...documented, ...signing.settings })
+  const networks = { NETWORKS: 'BASE_MAINNET,BASE_SEPOLIA,SIMULATED' }
+  const farthing = await openTestApp({ ...documented, ...networks, ...signing.settings })
   await signing.follow(farthing)
   startDeciding(farthing)
   const begin = new Date()
@@ -40,11 +43,14 @@ export async function playExamples(): Promise<Examples> {
   const shop = await openStore(farthing, { evmWallet: holder.address })
   const seen = new Map<string, Example[]>()
 
-  const call = async (id: string, { path, query = '', body, headers = {} }: Call = {}): Promise<Answer> => {
+  const call = async (
+    id: string,
+    { path, query = '', body, headers = {}, by = shop }: Call = {},
+  ): Promise<Answer> => {
     const operation = operations.find((each) => each.id === id)
     assert(operation, `${id} is not documented`)
     const url = fillPath(operation.path, { storeId: shop.id, ...path }) + query
-    const perform = operation.isKeyed ? shop.call : send.bind(null, farthing.app)
+    const perform = operation.isKeyed ? by.call : send.bind(null, farthing.app)
     const answer = await perform(operation.method, url, body, headers)
     assertDocumented(operation, answer)
     const example: Example = {
@@ -143,6 +149,10 @@ export async function playExamples(): Promise<Examples> {
   // Others are not, or by hand.
   const canceled = await shop.create({ orderId: 'order-18' })
   await succeed('cancelCheckout', { path: { checkoutId: canceled.id } })
+  const tests = await openStore(farthing, { mode: 'test' })
+  const tried = await tests.create({ orderId: 'order-20' })
+  const simulated = { checkoutId: tried.id, case: 'checkout.expired' }
+  await succeed('simulate', { by: tests, body: simulated })
   const open = await shop.create({ orderId: 'order-19' })
   const [first, second] = [await creditByHand(farthing, open.id), await creditByHand(farthing, open.id)]
   await succeed('acceptPayment', { path: { paymentId: first }, body: { checkoutId: open.id } })

@@ -114,6 +114,7 @@ export const bodies: Readonly<Record<string, unknown>> = {
   createRefund: {},
   signRefund: { signature: '0x00' },
   nameRefundTransaction: { reference: 'x' },
+  simulate: { checkoutId: 'x', case: 'payment.paid' },
   createWebhookEndpoint: { url: 'https://hooks.example/x' },
   updateWebhookEndpoint: { status: 'disabled' },
   rollWebhookSecret: {},

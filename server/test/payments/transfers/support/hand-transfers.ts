@@ -14,8 +14,8 @@ export const buyers = [
 ] as const satisfies Address[]
 
 /** A shop whose blocks are mined only when the test says so, and buyers with money. */
-export async function openHandShop() {
-  const shop = await openShop({ blockTimeSeconds: null })
+export async function openHandShop(settings: Readonly<Record<string, string>> = {}) {
+  const shop = await openShop({ blockTimeSeconds: null, settings })
   await shop.chain.mint(buyers, 10n ** 12n)
   return shop
 }
