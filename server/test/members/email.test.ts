@@ -148,8 +148,8 @@ test('an owner who signed up enters an address, confirms it in her browser, and 
   await page.getByRole('button', { name: 'Yes, mail me there' }).click()
   await page.waitForURL(`${console.url}/account#email`)
   await page.getByText('Mails go to wilma@shop.example.').waitFor()
-  // Her test store has the same name and comes first.
-  const live = page.locator('section.pane').last()
+  // Her test store has the same name.
+  const live = page.locator('form').filter({ has: page.locator(`input[value="${storeId}"]`) })
   await live.getByText('A mail for each payment').click()
   await live.getByRole('button', { name: 'Save' }).click()
   await live.getByRole('radio', { name: 'A mail for each payment' }).and(page.locator('[checked]')).waitFor()
