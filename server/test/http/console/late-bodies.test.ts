@@ -48,6 +48,7 @@ const values: Readonly<Record<string, string>> = {
   ':refundId': `rf_00${'0'.repeat(26)}`,
   ':walletId': newId('wal', '00', new Date()),
   ':linkId': newId('lnk', '00', new Date()),
+  ':token': 'A'.repeat(43),
 }
 const fill = (path: string) => path.replaceAll(/:\w+/g, (name) => values[name] ?? assert.fail(name))
 
