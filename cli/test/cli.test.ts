@@ -27,7 +27,8 @@ const state = await mkdtemp(join(tmpdir(), 'farthing-cli-'))
 const keysFile = join(state, 'receipt-keys.pem')
 const { privateKey } = generateKeyPairSync('ed25519')
 await writeFile(keysFile, privateKey.export({ format: 'pem', type: 'pkcs8' }))
-const shop = await openPaidStore({ settings: { RECEIPT_KEYS_FILE: keysFile } })
+const networks = 'LOCAL,SIMULATED'
+const shop = await openPaidStore({ settings: { RECEIPT_KEYS_FILE: keysFile, NETWORKS: networks } })
 atEnd(() => rm(state, { recursive: true }))
 
 type Ran = { readonly code: number | null; readonly out: string; readonly err: string }
@@ -72,6 +73,16 @@ async function create(priceAmount = '0.50'): Promise<Checkout> {
   assert(checkout)
   return checkout
 }
+
+test('a case is made to happen in a test store', async () => {
+  const [made] = await read<Checkout>('checkout', 'create', 'late', '3')
+  const { code, out } = await run(['trigger', 'network.down', made?.id ?? '', '--text'])
+  assert.equal(code, 0)
+  assert.match(out, /payer told +503 settlement_unavailable/)
+  const refused = await run(['trigger', 'payment.unheard', made?.id ?? ''])
+  assert.equal(refused.code, 1)
+  assert.match(refused.err, /case/)
+})
 
 test('a checkout is created, shown, listed and canceled', async () => {
   const [made] = await read<Checkout>('checkout', 'create', 'Ordnung 7', '12.50', 'USD', '--expires', '600')
