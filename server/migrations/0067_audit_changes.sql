@@ -8,6 +8,8 @@ create table audit_changes (
   day date not null,
   -- So that a change during a comparison is not lost.
   changes bigint not null,
+  -- Since when it waits. By PostgreSQL's own time: whoever changes the books can move clock() for himself.
+  changed_at timestamptz not null default clock_timestamp(),
   primary key (network, wallet, day)
 );
 
@@ -67,3 +69,14 @@ create table audit_explanations (
   actor json not null,
   explained_at timestamptz not null
 );
+
+-- What no honest payment says and no comparison could read. 0068 looks at the payments that are there.
+alter table credits
+  add constraint credits_amount_is_number check (amount <> 'NaN') not valid,
+  add constraint credits_time_check
+    check (block_time >= timestamptz '2009-01-01 00:00Z' and block_time < timestamptz '2200-01-01 00:00Z') not valid,
+  add constraint credits_length_check check (octet_length(network) <= 100 and octet_length(transaction_hash) <= 200
+    and octet_length(asset) <= 100 and octet_length(payer) <= 100 and octet_length(pay_to) <= 100
+    and octet_length(checkout_id) <= 100) not valid;
+-- Of credits that are each possible the sum may not be.
+alter table audit_days alter column credited type numeric;

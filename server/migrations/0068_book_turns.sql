@@ -1,3 +1,8 @@
+-- In another transaction than the one that made them, so that payments wait for neither.
+alter table credits validate constraint credits_amount_is_number;
+alter table credits validate constraint credits_time_check;
+alter table credits validate constraint credits_length_check;
+
 -- Stores take turns in what is to be booked, so that none waits for the backlog or the trouble of another.
 alter table movements_due
   -- The store to which the payment belongs, or the wallet of money that belongs to none yet.

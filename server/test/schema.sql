@@ -504,7 +504,8 @@ CREATE TABLE public.audit_changes (
     network text NOT NULL COLLATE pg_catalog."C",
     wallet text NOT NULL COLLATE pg_catalog."C",
     day date NOT NULL,
-    changes bigint NOT NULL
+    changes bigint NOT NULL,
+    changed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 
 CREATE TABLE public.audit_days (
@@ -516,7 +517,7 @@ CREATE TABLE public.audit_days (
     sent numeric(78,0),
     balance numeric(78,0),
     credits integer NOT NULL,
-    credited numeric(78,0) NOT NULL,
+    credited numeric NOT NULL,
     checked_at timestamp with time zone NOT NULL
 );
 
@@ -728,9 +729,12 @@ CREATE TABLE public.credits (
     witnessed_at timestamp with time zone,
     counts boolean DEFAULT true NOT NULL,
     CONSTRAINT credits_amount_check CHECK ((amount > (0)::numeric)),
+    CONSTRAINT credits_amount_is_number CHECK ((amount <> 'NaN'::numeric)),
     CONSTRAINT credits_check CHECK (((disposition = 'unmatched'::text) OR (checkout_id IS NOT NULL))),
     CONSTRAINT credits_disposition_check CHECK ((disposition = ANY (ARRAY['exact'::text, 'late'::text, 'underpaid'::text, 'overpaid'::text, 'unmatched'::text]))),
-    CONSTRAINT credits_position_check CHECK (("position" >= 0))
+    CONSTRAINT credits_length_check CHECK (((octet_length(network) <= 100) AND (octet_length(transaction_hash) <= 200) AND (octet_length(asset) <= 100) AND (octet_length(payer) <= 100) AND (octet_length(pay_to) <= 100) AND (octet_length(checkout_id) <= 100))),
+    CONSTRAINT credits_position_check CHECK (("position" >= 0)),
+    CONSTRAINT credits_time_check CHECK (((block_time >= '2009-01-01 00:00:00+00'::timestamp with time zone) AND (block_time < '2200-01-01 00:00:00+00'::timestamp with time zone)))
 )
 WITH (fillfactor='50');
 
