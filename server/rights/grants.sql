@@ -217,7 +217,7 @@ grant select (network, transaction_hash, asset, payer, pay_to, amount, block_tim
     payment_id)
   on credits to farthing_audit;
 grant select on kept_credits, audit_accepts to farthing_audit;
-grant select, delete, update (changes) on audit_changes to farthing_audit;
+grant select, delete, update (changed_at) on audit_changes to farthing_audit;
 grant select, insert, update (received, sent, balance, credits, credited, checked_at) on audit_days to farthing_audit;
 grant select, insert, update (amount, resolved_at) on audit_findings to farthing_audit;
 grant select, insert, update (ran_at, calls, trouble, trouble_since) on audit_runs to farthing_audit;

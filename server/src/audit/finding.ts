@@ -111,13 +111,14 @@ export function compareTransfers(
   return { missing, unfounded }
 }
 
+/** Numbered without their stores: the books may name none, or one that does not exist, and the owner is found later. */
 export function describeUnfounded(credits: readonly Credited[]): Discrepancy[] {
   const counts = new Map<string, number>()
   return credits.map(({ to, asset, transaction, amount, checkoutId, storeId, at }) => {
-    const key = `${transaction} ${asset} ${to} ${checkoutId} ${storeId}`
+    const day = at.toISOString().slice(0, 10)
+    const key = `${day} ${transaction} ${asset} ${to} ${checkoutId}`
     const position = counts.get(key) ?? 0
     counts.set(key, position + 1)
-    const day = at.toISOString().slice(0, 10)
     return { kind: 'unfounded', day, wallet: to, asset, transaction, position, amount, checkoutId, storeId }
   })
 }

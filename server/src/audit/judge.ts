@@ -19,8 +19,8 @@ type Asked = {
 }
 
 /** Where to look up transactions. */
-export type Ledger = {
-  readonly network: { readonly caip2: string; readonly mode: string }
+export type Ledger<Of = { readonly caip2: string; readonly mode: string }> = {
+  readonly network: Of
   readonly history: Pick<History, 'readTransaction'>
 }
 
@@ -34,8 +34,7 @@ type Verdict = {
 
 /**
  * Compares the books with the chain about the transactions that they name. Transactions that did not arrive on the day
- * that was read are looked up one by one: the books may say another day than the chain. Without a history nothing can be
- * looked up.
+ * that was read are looked up one by one: the books may say another day than the chain.
  */
 export async function judge(
   ctx: Context,

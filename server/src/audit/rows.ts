@@ -70,21 +70,42 @@ export async function listOn(
 /** How often the credits of a wallet and day have changed since they were compared. */
 export type Changed = { readonly wallet: string; readonly day: string; readonly changes: string }
 
-/** More wallets and days are left for the next run. */
+/** More wallets and days of each kind are left for the next run. */
 const changedMax = 2_000
 
-/** Days that are over and changed, or that are not to come yet, the latest first; `isCompared` if they were before. */
+/** SQL: the changes of a network, $3, and which wallet of ours they are about. Those that waited longest come first. */
+const waiting = `with ours as (${ours})
+  select c.wallet, c.day::text as day, c.changes::text as changes from audit_changes c
+  left join ours o on o.wallet = c.wallet and c.day < $4::date and (o.created_at at time zone 'UTC')::date <= c.day
+    and (o.ended_at is null or o.ended_at > c.day)
+  left join lateral (select max(d.checked_at) as at from audit_days d
+    where d.network = c.network and d.wallet = c.wallet and d.day = c.day) compared on true
+  where c.network = $3`
+const inTurn = 'order by greatest(c.changed_at, compared.at), c.day, c.wallet limit $5'
+
+/** Days of wallets that were compared before the books changed. */
 export async function listChanged(
   db: Database,
-  network: string,
+  { family, mode, caip2 }: Network,
   today: string,
-): Promise<readonly (Changed & { readonly isCompared: boolean })[]> {
+): Promise<readonly Changed[]> {
+  return await db.query(`${waiting} and o.wallet is not null and compared.at is not null ${inTurn}`, [
+    ...[family, mode, caip2, today, changedMax],
+  ])
+}
+
+/** What identifies a network in the books. Without a family no wallet is of it. */
+export type Booked = Pick<Network, 'caip2'> & { readonly family: string; readonly mode: string }
+
+/** Days before this one, or to come, of wallets that no store has then. */
+export async function listStrays(
+  db: Database,
+  { family, mode, caip2 }: Booked,
+  { today, recent }: { readonly today: string; readonly recent: string },
+): Promise<readonly Changed[]> {
   return await db.query(
-    `select c.wallet, c.day::text as day, c.changes::text as changes, exists (select 1 from audit_days d
-       where d.network = c.network and d.wallet = c.wallet and d.day = c.day) as "isCompared"
-     from audit_changes c where c.network = $1 and (c.day < $2::date or c.day > $2::date + 1)
-     order by c.day desc, c.wallet limit $3`,
-    [network, today, changedMax],
+    `${waiting} and o.wallet is null and (c.day < $6::date or c.day > $4::date + 1) ${inTurn}`,
+    [family, mode, caip2, today, changedMax, recent],
   )
 }
 
@@ -107,7 +128,7 @@ export async function readChanges(
   )
 }
 
-/** Those that changed meanwhile, or are changing now, stay. */
+/** Those that changed meanwhile wait again. Those that are changing now stay as they are. */
 export async function endChanges(
   tx: Transaction,
   network: string,
@@ -115,11 +136,24 @@ export async function endChanges(
   changes: readonly Omit<Changed, 'day'>[],
 ): Promise<void> {
   await tx.query(
-    `delete from audit_changes c using (select a.wallet from audit_changes a
-         join json_to_recordset($3) as i (wallet text, changes bigint) on i.wallet = a.wallet and i.changes = a.changes
-         where a.network = $1 and a.day = $2 for update of a skip locked) over
-     where c.network = $1 and c.day = $2 and c.wallet = over.wallet`,
+    `with free as (select a.wallet, a.changes = i.changes as is_over from audit_changes a
+         join json_to_recordset($3) as i (wallet text, changes bigint) on i.wallet = a.wallet
+         where a.network = $1 and a.day = $2 for update of a skip locked),
+       over as (delete from audit_changes c using free
+         where c.network = $1 and c.day = $2 and c.wallet = free.wallet and free.is_over)
+     update audit_changes c set changed_at = clock_timestamp() from free
+     where c.network = $1 and c.day = $2 and c.wallet = free.wallet and not free.is_over`,
     [network, day, JSON.stringify(changes)],
+  )
+}
+
+/** What cannot be compared goes behind the others, so that it does not keep them waiting. */
+export async function putOff(db: Database, network: string, wallet: string, day: string): Promise<void> {
+  await db.query(
+    `update audit_changes c set changed_at = clock_timestamp() from (select 1 as one from audit_changes a
+         where a.network = $1 and a.wallet = $2 and a.day = $3 for update of a skip locked) free
+     where c.network = $1 and c.wallet = $2 and c.day = $3`,
+    [network, wallet, day],
   )
 }
 
@@ -274,11 +308,12 @@ export async function writeFindings(
     `insert into audit_findings as f
        (kind, network, wallet, asset, day, transaction_hash, position, amount, checkout_id, store_id, found_at)
      select i.kind, $1, i.wallet, i.asset, i.day, i.transaction, i.position, i.amount, i."checkoutId",
-       coalesce(i."storeId", o.store_id), clock()
+       coalesce(s.id, o.store_id), clock()
      from json_to_recordset($3) as i (kind text, day date, wallet text, asset text, transaction text, position integer,
        amount numeric, "checkoutId" text, "storeId" text)
+     left join stores s on s.id = i."storeId"
      left join lateral (select store_id from payment_owners(i.wallet, (i.day + 1)::timestamp at time zone 'UTC', $2)
-       where i."storeId" is null) o on true
+       where s.id is null) o on true
      on conflict (network, wallet, asset, day, kind, transaction_hash, position, checkout_id, store_id)
        do update set resolved_at = null, amount = excluded.amount
          where f.resolved_at is not null or f.amount <> excluded.amount

@@ -69,6 +69,11 @@ export function startAudit(ctx: Context): { stop(): Promise<void> } {
 
 function note({ log }: Context, told: Comparison): void {
   const { network, day } = told
+  if ('trouble' in told && told.wallet !== undefined)
+    return void log.error(
+      { network, day, wallet: told.wallet, trouble: told.trouble },
+      'a wallet could not be compared with the chain; repair or delete what the trouble names, and the audit tries again',
+    )
   if ('trouble' in told)
     return void log.warn(
       { network, day, trouble: told.trouble },

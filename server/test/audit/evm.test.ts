@@ -85,13 +85,14 @@ test('a checkout called paid without money is named, wherever and whenever its f
   const today = await shop.time()
   await shop.endDay()
   await shop.audit()
-  // Into a day that was compared already, into one before the store had a wallet, into the future, and elsewhere.
+  // Into a day that was compared already, into one before the store had a wallet, into the future, and onto a network
+  // that does not exist.
   const ago = (days: number) => new Date(today.getTime() - days * dayMs)
   const planted = [
     await plantCredit(shop, { at: today }),
     await plantCredit(shop, { at: ago(20) }),
     await plantCredit(shop, { at: ago(-400) }),
-    await plantCredit(shop, { at: ago(10), network: 'eip155:8453' }),
+    await plantCredit(shop, { at: ago(10), network: 'eip155:8454' }),
   ]
   const bare = await shop.create()
   const work = openAs('work', shop.databaseUrl)

@@ -101,6 +101,29 @@ test('quiet days say nothing, and each costs few calls; a day that was missed is
   assert.deepEqual(await audit(), [])
 })
 
+test('an honest payment that changes after four days is no finding, with nodes and without', async () => {
+  const change = async () => {
+    for (const units of [1, -1]) await shop.ctx.db.query('update credits set amount = amount + $1', [units])
+  }
+  const changed = () => shop.ctx.db.query('select 1 as one from audit_changes')
+  await change()
+  assert.notDeepEqual(await changed(), [])
+  callsOf(await audit())
+  assert.deepEqual(await changed(), [])
+  assert.equal((await findings()).length, 1)
+  await change()
+  const asked = { isOver: () => false, tell: () => assert.fail(), tellStray: () => assert.fail() }
+  await auditDue(auditCtx, [], now(), asked)
+  assert.equal((await findings()).length, 1)
+  const troubles = async () => await shop.ctx.db.query<{ trouble: string }>('select trouble from audit_runs')
+  assert.match((await troubles())[0]?.trouble ?? '', /set SOLANA_LOCAL_AUDIT_RPC_URLS/)
+  // With nodes again, they are compared after all.
+  callsOf(await audit())
+  assert.deepEqual(await changed(), [])
+  assert.deepEqual(await troubles(), [{ trouble: null }])
+  assert.equal((await findings()).length, 1)
+})
+
 test('a payment without a transfer is found, and two of one transfer, on a day that was compared and on one that was not', async () => {
   const random = () => toBase58(randomBytes(64))
   const nobody = toBase58(randomBytes(32))
