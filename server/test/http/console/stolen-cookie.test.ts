@@ -26,6 +26,8 @@ const free = [
   ...['/refunds/:refundId/signature', '/refunds/:refundId/transaction', '/refunds/:refundId/address-request'],
   // A proof needs the wallet's own signature.
   ...['/wallets/new', '/challenge', '/prove', '/message', '/signature'],
+  // A difference that is explained is still there, and money that is recovered is the store's.
+  ...['/reports/audit/recover', '/reports/audit/explain', '/reports/mapping', '/reports/mapping/delete'],
   ...['/developers/deliveries/resend', '/developers/endpoints/resend', '/developers/endpoints/test'],
 ]
 
