@@ -263,6 +263,7 @@ async function examineNetwork(
   const { providers, network } = rail
   const what = network.id
   const setting = `${network.id}_RPC_URLS`
+  if (!rail.hasSettlers) return [{ what, says: 'needs no node and no settler', fix: null }]
   if (providers === 0) {
     const fix = `List its nodes in ${setting}, or remove it from NETWORKS.`
     return [{ what, says: 'has no nodes, so nothing can be settled there', fix }]

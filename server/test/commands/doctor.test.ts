@@ -127,6 +127,10 @@ test('a network without nodes is reported', async () => {
   await assertOnly(wrongs({ config: { nodes: {} } }), 'LOCAL', /no nodes/, /LOCAL_RPC_URLS/)
 })
 
+test('the simulated network lacks nothing, because it needs no node and no settler', async () => {
+  assert.deepEqual(await wrongs({ config: { networks: ['LOCAL', 'SIMULATED'] } }), [])
+})
+
 test('a node that cannot be reached is reported', async () => {
   const nodes = { LOCAL: [shop.chain.url, 'http://127.0.0.1:9/'].map(parseNode) }
   await assertOnly(wrongs({ config: { nodes } }), 'LOCAL nodes', /1 of 2 answer/, /can be reached/)
