@@ -13,7 +13,7 @@ const exitCodes = { free: 0, paid: 0, refused: 1, pending: 3 } as const
 export const buyCommand: Command = {
   name: 'buy',
   arguments: '<url>',
-  summary: 'Call a URL that asks for a payment by x402, and pay for the answer',
+  summary: 'Call a URL and pay for the answer by x402',
   options: {
     data: { type: 'string', short: 'd', value: 'text', about: 'the body to send; makes it a POST' },
     method: { type: 'string', value: 'name', about: 'GET, POST, …' },

@@ -206,7 +206,7 @@ async function sendPaid(request: Buyable, payment: string, options: BuyOptions):
 
 /** Null if it breaks off or is too large. */
 async function readWhole(body: ReadableStream<Uint8Array>): Promise<Blob | null> {
-  const chunks: BlobPart[] = []
+  const chunks: Uint8Array<ArrayBuffer>[] = []
   let length = 0
   try {
     for await (const chunk of body) {

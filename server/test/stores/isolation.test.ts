@@ -71,6 +71,8 @@ const cursors: Readonly<Record<string, (tenant: Tenant) => string>> = {
   listLinks: ({ linkId }) => linkId,
   listWallets: ({ walletId }) => walletId,
   listPayments: ({ paymentId }) => paymentId,
+  // Each store numbers its own lines.
+  listMovements: () => '0',
   listRefunds: ({ refundId }) => refundId,
   listWebhookEndpoints: ({ endpointId }) => endpointId,
   listDeliveries: ({ eventId }) => eventId,
@@ -95,6 +97,10 @@ const nameless = [
   'transaction',
   'minAmount',
   'maxAmount',
+  'month',
+  'bookedFrom',
+  'bookedBefore',
+  'details',
 ]
 type Attempt = {
   readonly operation: Operation

@@ -98,7 +98,11 @@ export async function openFurnished() {
       await openReceiver(answer(503, {}, 'The newsletter service is being moved.')),
     ]
     while ((await numberEvents(ctx)) > 0);
-    const setMode = (mode: string) => ctx.db.query('update stores set mode = $2 where id = $1', [id, mode])
+    const setMode = async (mode: string) => {
+      await ctx.db.query('alter table stores disable trigger mode_is_kept')
+      await ctx.db.query('update stores set mode = $2 where id = $1', [id, mode])
+      await ctx.db.query('alter table stores enable trigger mode_is_kept')
+    }
     await setMode('test')
     const endpoints: string[] = []
     for (const { url } of [good, bad])
