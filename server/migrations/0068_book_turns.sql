@@ -24,11 +24,12 @@ begin
   return null;
 end $$;
 
--- A final refund is watched again if the chain takes its transfer back.
+-- A final refund is watched again if the chain takes its transfer back. Also if it is not complete yet: another transaction
+-- may just be writing that it is and need not be watched, and this one waits for it. What has ended does not change.
 create function watch_refund() returns trigger language plpgsql set search_path = public, pg_temp as $$
 begin
   update refunds set is_watched = true where nonce = new.nonce and network = new.network and asset = new.asset
-    and wallet = new.payer and status = 'COMPLETED' and not is_watched;
+    and wallet = new.payer and status not in ('FAILED', 'CANCELED');
   return null;
 end $$;
 create trigger refund_is_watched_again after update of orphaned_at on credits

@@ -367,7 +367,12 @@ CREATE FUNCTION public.note_accept() RETURNS trigger
     SET search_path TO 'public', 'pg_temp'
     AS $$
 begin
-  insert into audit_accepts (payment_id) values (new.payment_id) on conflict do nothing;
+  -- A decision that names no checkout is about the one that the payment has then.
+  insert into audit_accepts (payment_id, checkout_id, store_id)
+  select new.payment_id, for_checkout, new.store_id
+  from coalesce(new.checkout_id, (select k.checkout_id from credits k where k.payment_id = new.payment_id
+    order by k.orphaned_at desc nulls first limit 1)) as for_checkout
+  where for_checkout is not null on conflict do nothing;
   return null;
 end $$;
 
@@ -451,7 +456,7 @@ CREATE FUNCTION public.watch_refund() RETURNS trigger
     AS $$
 begin
   update refunds set is_watched = true where nonce = new.nonce and network = new.network and asset = new.asset
-    and wallet = new.payer and status = 'COMPLETED' and not is_watched;
+    and wallet = new.payer and status not in ('FAILED', 'CANCELED');
   return null;
 end $$;
 
@@ -497,7 +502,9 @@ CREATE TABLE public.api_keys (
 );
 
 CREATE TABLE public.audit_accepts (
-    payment_id text NOT NULL COLLATE pg_catalog."C"
+    payment_id text NOT NULL COLLATE pg_catalog."C",
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C"
 );
 
 CREATE TABLE public.audit_changes (
@@ -1589,7 +1596,7 @@ ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.audit_accepts
-    ADD CONSTRAINT audit_accepts_pkey PRIMARY KEY (payment_id);
+    ADD CONSTRAINT audit_accepts_pkey PRIMARY KEY (payment_id, checkout_id, store_id);
 
 ALTER TABLE ONLY public.audit_changes
     ADD CONSTRAINT audit_changes_pkey PRIMARY KEY (network, wallet, day);
@@ -1598,7 +1605,7 @@ ALTER TABLE ONLY public.audit_days
     ADD CONSTRAINT audit_days_pkey PRIMARY KEY (network, wallet, asset, day);
 
 ALTER TABLE ONLY public.audit_explanations
-    ADD CONSTRAINT audit_explanations_pkey PRIMARY KEY (finding_id);
+    ADD CONSTRAINT audit_explanations_pkey PRIMARY KEY (finding_id, amount);
 
 ALTER TABLE ONLY public.audit_findings
     ADD CONSTRAINT audit_findings_pkey PRIMARY KEY (id);

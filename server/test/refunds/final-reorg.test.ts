@@ -4,13 +4,14 @@ import { test } from 'node:test'
 import type { Hex } from 'viem'
 import { bookDue } from '../../src/movements/book-due.ts'
 import { booksOf, inShort } from '../movements/support/books.ts'
+import { until } from '../support/until.ts'
 import { openRefunding } from './support/refunding.ts'
 
 const shop = await openRefunding()
 const { chain, refunds } = shop
 const { db } = shop.ctx
 /** The first to be taken back with its payment is in a block of its own, above the others. */
-const payments = [...(await shop.paid(2)), ...(await shop.paid(1))]
+const payments = [...(await shop.paid(3)), ...(await shop.paid(1))]
 
 /** A refund of half of a payment of 1.00, which is final and booked. */
 async function refundFinally() {
@@ -85,6 +86,43 @@ test('a final refund that the chain takes back is reversed, and the same bytes c
   assert.deepEqual(await linesOf(id), [...took, took[0]])
   const once = ['refund.completed', 'refund.finalized']
   assert.deepEqual(await refunds.told(id), ['refund.requested', ...once, 'refund.reorged', ...once])
+})
+
+test('a refund whose last change is just being written is watched again all the same', async () => {
+  const { id } = await refundFinally()
+  const [refund] = await db.query<{ nonce: string }>('select nonce from refunds where id = $1', [id])
+  const orphan = 'update credits set orphaned_at = clock() where nonce = $1 and orphaned_at is null'
+  await db.query('update refunds set is_watched = true where id = $1', [id])
+  let isOver = false
+  let taking: Promise<unknown> = Promise.resolve()
+  await db.transaction(async (tx) => {
+    await tx.query('update refunds set is_watched = false where id = $1', [id])
+    taking = db.query(orphan, [refund?.nonce]).then(() => {
+      isOver = true
+    })
+    await until('it is taken back, or waits', async () => {
+      const waiting = await db.query(
+        "select 1 as one from pg_stat_activity where wait_event_type = 'Lock' and query = $1",
+        [orphan],
+      )
+      return isOver || waiting.length > 0
+    })
+  })
+  await taking
+  const rows = await db.query('select is_watched as "isWatched" from refunds where id = $1', [id])
+  assert.deepEqual(rows, [{ isWatched: true }])
+  // One that ended is looked at once more, and stays as it is.
+  await db.query('update credits set orphaned_at = null where nonce = $1', [refund?.nonce])
+  await shop.follow()
+  for (const status of ['FAILED', 'CANCELED']) {
+    const write = `update refunds set status = $2, ended_at = case when $2 in ('FAILED', 'CANCELED') then clock() end, is_watched = $3 where id = $1`
+    await db.query(write, [id, status, false])
+    await db.query(orphan, [refund?.nonce])
+    await refunds.watch()
+    const ended = await db.query('select status, is_watched as "isWatched" from refunds where id = $1', [id])
+    assert.deepEqual(ended, [{ status, isWatched: false }])
+    await db.query('update credits set orphaned_at = null where nonce = $1', [refund?.nonce])
+  }
 })
 
 test('a final refund that the chain takes back and that can never be paid has failed, and counts no more', async () => {
