@@ -13,12 +13,16 @@ create table audit_changes (
   primary key (network, wallet, day)
 );
 
--- Payments that a store asked to accept. Decisions themselves are deleted soon after they were applied.
+-- Which payment a store asked to accept for which checkout. Decisions themselves are deleted soon after they were applied.
 create table audit_accepts (
-  payment_id text collate "C" primary key
+  payment_id text collate "C" not null,
+  checkout_id text collate "C" not null,
+  store_id text collate "C" not null,
+  primary key (payment_id, checkout_id, store_id)
 );
-insert into audit_accepts (payment_id)
-  select distinct payment_id from credits where accepted_at is not null and orphaned_at is null;
+insert into audit_accepts (payment_id, checkout_id, store_id)
+  select distinct payment_id, checkout_id, store_id from credits
+  where accepted_at is not null and orphaned_at is null and checkout_id is not null and store_id is not null;
 
 create function note_credits() returns trigger language plpgsql security definer set search_path = public, pg_temp as $$
 begin
@@ -48,7 +52,12 @@ create trigger update_is_noted after update on credits for each row
 
 create function note_accept() returns trigger language plpgsql security definer set search_path = public, pg_temp as $$
 begin
-  insert into audit_accepts (payment_id) values (new.payment_id) on conflict do nothing;
+  -- A decision that names no checkout is about the one that the payment has then.
+  insert into audit_accepts (payment_id, checkout_id, store_id)
+  select new.payment_id, for_checkout, new.store_id
+  from coalesce(new.checkout_id, (select k.checkout_id from credits k where k.payment_id = new.payment_id
+    order by k.orphaned_at desc nulls first limit 1)) as for_checkout
+  where for_checkout is not null on conflict do nothing;
   return null;
 end $$;
 create trigger accept_is_noted after insert on decisions for each row when (new.kind = 'accept')
@@ -62,12 +71,13 @@ alter table audit_findings add constraint audit_findings_kind_check check
 
 -- What a store says about a finding that it knows the reason of. It holds for the amount that was explained.
 create table audit_explanations (
-  finding_id bigint primary key references audit_findings (id),
+  finding_id bigint not null references audit_findings (id),
   store_id text collate "C" not null references stores (id),
   amount numeric(78, 0) not null,
   note text not null check (octet_length(note) between 1 and 1000),
   actor json not null,
-  explained_at timestamptz not null
+  explained_at timestamptz not null,
+  primary key (finding_id, amount)
 );
 
 -- What no honest payment says and no comparison could read. 0068 looks at the payments that are there.

@@ -47,18 +47,20 @@ export type StoreFinding = Omit<AuditFinding, 'storeId'> & {
   readonly foundAt: Date
   /** Since the books and the chain agree. */
   readonly resolvedAt: Date | null
-  /** Whether the books have the transaction by now. */
-  readonly isBooked: boolean
+  /** Whether its transaction was found minutes ago, so that the next comparison will tell. */
+  readonly isAwaited: boolean
   /** What came of the look at its transaction that somebody asked for. */
   readonly lookUp: string | null
   readonly note: string | null
   readonly notedBy: string | null
 }
 
-/** SQL: whether the books have the money of the finding `f` now. */
-const isBooked = `f.kind = 'missing' and f.transaction_hash <> '' and exists (select 1 from credits k
-  where k.transaction_hash = f.transaction_hash and k.network = f.network and k.pay_to = f.wallet and k.asset = f.asset
-    and k.amount = f.amount and k.orphaned_at is null)`
+/**
+ * SQL: the look at the transaction of the finding `f`, and for how long after it the finding may be over. Not whether the
+ * books have such a payment: of two equal transfers they may have one.
+ */
+const looked = `lookups l on l.network = f.network and l.transaction_hash = f.transaction_hash and f.kind = 'missing'`
+const isAwaited = `coalesce(l.outcome = 'found' and l.looked_at > clock() - interval '15 minutes', false)`
 
 /** SQL: what the store said about the finding `f`, as long as it is about the same amount. */
 const explained = `audit_explanations e on e.finding_id = f.id and e.store_id = f.store_id and e.amount = f.amount`
@@ -72,10 +74,10 @@ export async function listOfStore(
   const rows = await db.query<Omit<StoreFinding, 'amount'> & { amount: string }>(
     `select f.id::text as id, f.kind, f.network, f.wallet, f.asset, f.day::text as day,
        f.transaction_hash as "transaction", f.amount::text as amount, f.checkout_id as "checkoutId",
-       f.found_at as "foundAt", f.resolved_at as "resolvedAt", ${isBooked} as "isBooked", l.outcome as "lookUp",
+       f.found_at as "foundAt", f.resolved_at as "resolvedAt", ${isAwaited} as "isAwaited", l.outcome as "lookUp",
        e.note, coalesce(e.actor ->> 'name', e.actor ->> 'id') as "notedBy"
      from audit_findings f left join ${explained}
-     left join lookups l on l.network = f.network and l.transaction_hash = f.transaction_hash
+     left join ${looked}
      where f.store_id = $1
      order by f.resolved_at is not null or e.note is not null, f.day desc, f.id desc limit $2`,
     [storeId, limit],
@@ -87,8 +89,9 @@ export async function listOfStore(
 export async function countOpen(db: Database, storeId: string): Promise<number> {
   const [row] = await db.query<{ count: number }>(
     `select count(*)::integer as count from audit_findings f left join ${explained}
+     left join ${looked}
      where f.store_id = $1 and f.resolved_at is null and e.note is null and f.kind not in ('dust', 'busy')
-       and not (${isBooked})`,
+       and not ${isAwaited}`,
     [storeId],
   )
   return row?.count ?? 0

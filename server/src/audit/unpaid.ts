@@ -15,12 +15,15 @@ const perNightMax = 1_000
 const dayMs = 86_400_000
 
 /**
- * SQL: whether the checkout `c` is COMPLETED without a payment of what it asks for, or one that its store accepted.
+ * SQL: whether the checkout `c` is COMPLETED without a payment of what it asks for, or one that its store accepted for it
+ * at a wallet of its own.
  * Nobody makes an address that differs from another in upper and lower case alone.
  */
 const isUnpaid = `c.status = 'COMPLETED' and not exists (select 1 from credits k
   where k.checkout_id = c.id and k.orphaned_at is null
-    and (exists (select 1 from audit_accepts a where a.payment_id = k.payment_id)
+    and (exists (select 1 from audit_accepts a join wallets w on w.store_id = a.store_id
+        where a.payment_id = k.payment_id and a.checkout_id = c.id and a.store_id = c.store_id
+          and lower(w.pay_to) = lower(k.pay_to))
       or exists (select 1 from json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
         where o.network = k.network and o.amount <= k.amount
           and lower(o.asset) = lower(k.asset) and lower(o."payTo") = lower(k.pay_to))))`

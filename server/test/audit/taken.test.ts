@@ -151,6 +151,46 @@ test('a payment below the price that the store accepted is none of it, and one t
   assert.deepEqual(await named(shop, 'unpaid'), [unasked])
 })
 
+test('a payment that a store accepted completes the checkout that it was accepted for, and no other', async () => {
+  const shop = await openAuditedShop()
+  const mint = { payer: '0x0000000000000000000000000000000000000000' }
+  const at = await shop.time()
+  const [own, unmatched, others, moved, away] = [
+    await shop.create(),
+    await shop.create(),
+    await shop.create(),
+    await shop.create(),
+    await shop.create(),
+  ]
+  const { store: other } = await makeStore(shop.ctx, { mode: 'test', evmWallet: null })
+  const work = openAs('work', shop.databaseUrl)
+  const accept = async (units: bigint, planted: string, storeId: string, checkoutId: string | null) => {
+    const transaction = await receiveUnseen(shop, units)
+    const planting = { ...mint, at, transaction, amount: units, checkoutId: planted }
+    await plantCredit(shop, { ...planting, ...(planted === away ? { payTo: nobody } : {}) })
+    await openAs('serve', shop.databaseUrl).query(
+      `insert into decisions (id, store_id, payment_id, kind, checkout_id, actor, created_at)
+       select 'dec_' || $1, $2, payment_id, 'accept', $3, '{}', clock() from credits where amount = $1::numeric`,
+      [units.toString(), storeId, checkoutId],
+    )
+  }
+  await accept(10_001n, own, shop.store.id, null)
+  await accept(10_002n, unmatched, shop.store.id, unmatched)
+  // Another store's decision, one for another checkout of the store, and money that is not at a wallet of the store.
+  await accept(10_003n, others, other.id, null)
+  await accept(10_004n, moved, shop.store.id, own)
+  await accept(10_005n, away, shop.store.id, null)
+  const later = await shop.create()
+  await accept(10_006n, later, shop.store.id, null)
+  const target = await shop.create()
+  await work.query('update credits set checkout_id = $1 where amount = 10006', [target])
+  await work.query(`update checkouts set status = 'COMPLETED' where id = $1`, [target])
+  await work.query('delete from decisions')
+  await shop.endDay()
+  await auditAll(shop)
+  assert.deepEqual(await named(shop, 'unpaid'), [others, moved, away, later, target].toSorted())
+})
+
 test('a payment that is dated back onto a day compared long ago is named, with a checkout and without', async () => {
   const shop = await openAuditedShop()
   const start = await shop.time()

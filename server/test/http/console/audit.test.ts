@@ -82,7 +82,7 @@ test('missed money is on Home, comes into the books by one button, and is then c
     return rows.length > 0
   })
   await page.goto(`${console.url}${screen}`)
-  await page.getByText('Recovered', { exact: true }).waitFor()
+  await page.getByText('Being compared again', { exact: true }).waitFor()
   assert.doesNotMatch((await owner.browser.get(path)).body, /difference from the chain/)
   await page.goto(`${console.url}${path}/inbox`)
   await page.getByText('7.00 USDC').first().waitFor()
@@ -91,6 +91,19 @@ test('missed money is on Home, comes into the books by one button, and is then c
   await page.getByRole('heading', { name: 'No open differences' }).waitFor()
   await page.getByText('Recovered', { exact: true }).waitFor()
   await page.context().close()
+})
+
+test('of two equal amounts of one transaction, one in the books, the other is open', async () => {
+  await db.query("update lookups set looked_at = clock() - interval '1 hour'")
+  await db.query(
+    `insert into audit_findings (kind, network, wallet, asset, day, transaction_hash, position, amount, store_id, found_at)
+     select kind, network, wallet, asset, day, transaction_hash, position + 1, amount, store_id, clock()
+     from audit_findings where kind = 'missing'`,
+  )
+  const seen = (await owner.browser.get(screen)).body
+  assert.match(seen, /<button[^>]*>Bring it into the books/)
+  assert.match((await owner.browser.get(path)).body, /difference from the chain/)
+  await db.query('update audit_findings set resolved_at = clock() where resolved_at is null')
 })
 
 test('who may not decide about payments sees a difference and no button; an explained one leaves Home until it is another', async () => {
@@ -116,8 +129,23 @@ test('who may not decide about payments sees a difference and no button; an expl
   await page.getByText('Explained', { exact: true }).waitFor()
   assert.doesNotMatch((await owner.browser.get(path)).body, /difference from the chain/)
   await page.context().close()
-  await db.query("update audit_findings set amount = amount + 1 where kind = 'unfounded'")
-  assert.match((await owner.browser.get(path)).body, /difference from the chain/)
+  const change = async (units: number) =>
+    await db.query("update audit_findings set amount = amount + $1 where kind = 'unfounded'", [units])
+  const isAsked = async () => /difference from the chain/.test((await owner.browser.get(path)).body)
+  await change(1)
+  assert(await isAsked())
+  // The other amount has its own reason, and the first one is not forgotten.
+  const [finding] = await db.query<{ id: string }>(
+    "select id::text as id from audit_findings where kind = 'unfounded' and resolved_at is null",
+  )
+  await owner.browser.post(`${screen}/explain`, { findingId: finding?.id ?? '', note: 'The second reason' })
+  assert.match((await owner.browser.get(screen)).body, /The second reason/)
+  assert(!(await isAsked()))
+  await change(-1)
+  assert.match((await owner.browser.get(screen)).body, /on purpose/)
+  assert(!(await isAsked()))
+  await change(2)
+  assert(await isAsked())
 })
 
 test('a finding of another store is neither shown nor acted on', async () => {

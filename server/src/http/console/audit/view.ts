@@ -20,13 +20,13 @@ export type AuditView = {
 type State = keyof Texts['audit']['states']
 
 const tones: Readonly<Record<State, Tone>> = {
-  ...{ open: 'bad', looking: 'busy', recovered: 'good', explained: '', over: '' },
+  ...{ open: 'bad', looking: 'busy', comparing: 'busy', recovered: 'good', explained: '', over: '' },
 }
 
 export function renderAudit(screen: Screen, { findings, compared, canRecover, said }: AuditView): Html {
   const texts = screen.texts.audit
   const isGood = said === 'asked' || said === 'explained'
-  const isOver = (one: StoreFinding) => !['open', 'looking'].includes(stateOf(one))
+  const isOver = (one: StoreFinding) => !['open', 'looking', 'comparing'].includes(stateOf(one))
   const [open, over] = [findings.filter((one) => !isOver(one)), findings.filter(isOver)]
   const list = (some: readonly StoreFinding[]) =>
     some.map((one) => renderFinding(screen, one, canRecover(one)))
@@ -43,11 +43,11 @@ ${compared.length > 0 && renderCompared(screen, compared)}
 ${over.length > 0 && html`<h2>${texts.before}</h2><section aria-label="${texts.before}">${list(over)}</section>`}`
 }
 
-function stateOf({ resolvedAt, kind, isBooked, note, lookUp }: StoreFinding): State {
-  if (isBooked || (resolvedAt && kind === 'missing')) return 'recovered'
-  if (resolvedAt) return 'over'
+function stateOf({ resolvedAt, kind, isAwaited, note, lookUp }: StoreFinding): State {
+  if (resolvedAt) return kind === 'missing' ? 'recovered' : 'over'
   if (note !== null) return 'explained'
-  return lookUp === 'looking' && kind === 'missing' ? 'looking' : 'open'
+  if (isAwaited) return 'comparing'
+  return lookUp === 'looking' ? 'looking' : 'open'
 }
 
 function renderFinding(screen: Screen, one: StoreFinding, canRecover: boolean): Html {

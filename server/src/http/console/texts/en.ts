@@ -655,6 +655,7 @@ export const en = {
     states: {
       open: 'Open',
       looking: 'Being looked up',
+      comparing: 'Being compared again',
       recovered: 'Recovered',
       explained: 'Explained',
       over: 'Over',

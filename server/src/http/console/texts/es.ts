@@ -699,6 +699,7 @@ export const es: typeof en = {
     states: {
       open: 'Abierto',
       looking: 'Buscándose',
+      comparing: 'Comparándose de nuevo',
       recovered: 'Recuperado',
       explained: 'Explicado',
       over: 'Pasado',
