@@ -104,6 +104,8 @@ grant insert, update (store_id, state, reason, claimed_at, resolved_at, is_credi
 grant select on settler_gas, node_faults, node_hours, node_limits, audit_runs to farthing_serve;
 grant select (network, wallet, day) on audit_days to farthing_serve;
 grant select (kind, resolved_at) on audit_findings to farthing_serve;
+grant select (day, changed_at) on audit_changes to farthing_serve;
+grant select (id, item, tries) on movements_due to farthing_serve;
 grant select (id, created_at) on mails to farthing_serve;
 
 -- For the mail that tells owners of a change of wallet.

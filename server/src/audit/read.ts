@@ -139,3 +139,12 @@ export async function countAllOpen(db: Database): Promise<readonly { kind: Kind;
     `select kind, count(*)::integer as count from audit_findings where resolved_at is null group by kind order by kind`,
   )
 }
+
+/** Since when the change that waits longest could have been compared; null if none waits. */
+export async function readWaitingSince(db: Database): Promise<Date | null> {
+  const [row] = await db.query<{ since: Date | null }>(
+    `select min(case when day > changed_at::date + 1 then changed_at
+       else greatest(changed_at, (day + 1)::timestamp at time zone 'UTC') end) as since from audit_changes`,
+  )
+  return row?.since ?? null
+}

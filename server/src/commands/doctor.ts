@@ -1,4 +1,4 @@
-import { countAllOpen, listRuns } from '../audit/read.ts'
+import { countAllOpen, listRuns, readWaitingSince } from '../audit/read.ts'
 import { isNative } from '../chains/evm/recover.ts'
 import { describeCalls, describePlan } from '../chains/plans.ts'
 import { describeLimits } from '../chains/probe.ts'
@@ -126,6 +126,8 @@ async function examineDatabase(ctx: Context): Promise<Finding[]> {
 
 /** A day is over at midnight, and compared soon after. */
 const auditHoursMax = 26
+/** Payments to wallets that no store has are looked up three days after their day. */
+const changeHoursMax = 120
 
 /** When each network was last compared, and what the comparison found. A deployment may do without the audit. */
 async function examineAudit({ db, now }: Context): Promise<Finding[]> {
@@ -139,7 +141,7 @@ async function examineAudit({ db, now }: Context): Promise<Finding[]> {
     const says = `${name} ${day === null ? 'not compared yet' : `complete up to ${day}`}, last asked at ${ranAt.toISOString()}`
     if (hours > auditHoursMax) return { what, says, fix: 'Start the audit (docs/audit.md), or read its log.' }
     if (trouble !== null)
-      return { what, says: `${says}: ${trouble}`, fix: 'Set nodes that answer (docs/audit.md).' }
+      return { what, says: `${says}: ${trouble}`, fix: 'See “What could not be compared” in docs/audit.md.' }
     return { what, says, fix: null }
   })
   const open = (await countAllOpen(db)).filter(({ kind }) => kind !== 'dust' && kind !== 'busy')
@@ -147,6 +149,13 @@ async function examineAudit({ db, now }: Context): Promise<Finding[]> {
   const fix = 'Run farthing-admin audit check for the days, and see docs/audit.md for what to do.'
   const findings =
     open.length === 0 ? { says: 'no open findings', fix: null } : { says: `open findings: ${list}`, fix }
+  const since = await readWaitingSince(db)
+  if (since !== null && now().getTime() - since.getTime() > changeHoursMax * 3_600_000)
+    told.push({
+      what,
+      says: `changed payments were not compared since ${since.toISOString()}`,
+      fix: 'See “What could not be compared” in docs/audit.md.',
+    })
   return [...told, { what, ...findings }]
 }
 
