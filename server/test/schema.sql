@@ -384,7 +384,7 @@ begin
   insert into audit_changes as c (network, wallet, day, changes)
   select distinct k.network, k.wallet, (k.at at time zone 'UTC')::date, 1
   from (values (old.network, old.pay_to, old.block_time), (new.network, new.pay_to, new.block_time))
-    as k (network, wallet, at) order by 1, 2, 3
+    as k (network, wallet, at) where k.network <> 'farthing:simulated' order by 1, 2, 3
   on conflict (network, wallet, day) do update set changes = c.changes + 1;
   return null;
 end $$;
@@ -395,7 +395,8 @@ CREATE FUNCTION public.note_credits() RETURNS trigger
     AS $$
 begin
   insert into audit_changes as c (network, wallet, day, changes)
-  select distinct k.network, k.pay_to, (k.block_time at time zone 'UTC')::date, 1 from new_credits k order by 1, 2, 3
+  select distinct k.network, k.pay_to, (k.block_time at time zone 'UTC')::date, 1 from new_credits k
+  where k.network <> 'farthing:simulated' order by 1, 2, 3
   on conflict (network, wallet, day) do update set changes = c.changes + 1;
   return null;
 end $$;

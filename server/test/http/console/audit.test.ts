@@ -172,7 +172,7 @@ test('doctor says how far the audit is, and what is open', async () => {
     `insert into audit_changes (network, wallet, day, changes, changed_at)
      values ('eip155:1', '0x', '2026-01-01', 1, clock() - interval '6 days')`,
   )
-  const waiting = (await examine(serve, async () => [])).filter(({ what }) => what === 'audit')
+  const waiting = (await examine(operator, async () => [])).filter(({ what }) => what === 'audit')
   assert(waiting.some(({ says, fix }) => /changed payments were not compared since/.test(says) && fix))
   await db.query("update audit_runs set ran_at = clock() - interval '2 days'")
   const late = (await examine(operator, async () => [])).find(({ what }) => what === 'audit')

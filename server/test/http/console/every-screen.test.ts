@@ -45,8 +45,10 @@ test('every screen passes the axe checks, light and dark, and fits 320 px, twice
           await page.evaluate(`document.documentElement.dir = '${direction}'`)
           const wide = await page.evaluate(`document.documentElement.scrollWidth > ${width}`)
           if (wide) faults.push(`${screen.name} is too wide for ${width} px, ${direction}`)
+          // A ledger keeps its columns side by side: on a narrow screen it is scrolled, also by the keyboard.
+          const tables = width < 1100 ? '.table:not([tabindex]:has(> .ledger))' : '.table'
           const cut = await page.evaluate(
-            `[...document.querySelectorAll('.table')].some((table) => table.scrollWidth > table.clientWidth)`,
+            `[...document.querySelectorAll('${tables}')].some((table) => table.scrollWidth > table.clientWidth)`,
           )
           if (cut) faults.push(`${screen.name} has a table that is cut at ${width} px, ${direction}`)
         }

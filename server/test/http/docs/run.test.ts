@@ -62,14 +62,14 @@ function lastJson(output: string, report: string): unknown {
   return JSON.parse(line)
 }
 
-/** Both have the same fields with values of the same type. "…" matches anything, and a list shows one of its entries. */
+/** Both have the same fields with values of the same type. "…" matches anything, and a list shows its first entries. */
 function assertSameShape(documented: unknown, actual: unknown, report: string): void {
   if (documented === null || actual === null || documented === '…') return
   assert.equal(typeof actual, typeof documented, report)
   if (typeof documented !== 'object' || typeof actual !== 'object') return
   if (Array.isArray(documented)) {
     assert(Array.isArray(actual), report)
-    for (const entry of actual) assertSameShape(documented[0], entry, report)
+    for (const [i, entry] of actual.entries()) assertSameShape(documented[i] ?? documented[0], entry, report)
     return
   }
   if ('…' in documented) return

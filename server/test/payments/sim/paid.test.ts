@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { findUnpaidSince } from '../../../src/audit/unpaid.ts'
 import { makeStore, openTestApp } from '../../support/app.ts'
 import { openClient, startWork, untilReady } from '../../support/client.ts'
 import { eventsOf, untilEvent } from '../../support/watch.ts'
@@ -40,4 +41,35 @@ test('a test store is paid without a node, a settler or gas, by the code of ever
     ...{ network: 'farthing:simulated', asset: 'sim_usdc' },
     ...{ amount: '12500000', finality: 'finalized' },
   })
+})
+
+test('the audit has nothing to say about what was simulated, not even about what the store accepted', async () => {
+  const id = await shop.create('12.50')
+  const acceptedId = await shop.create('9.00')
+  const { accepts } = await shop.require(id)
+  const payment = {
+    x402Version: 2,
+    accepted: accepts.at(-1),
+    payload: {
+      simulated: {
+        payer: 'sim_payer_2',
+        nonce: `0x${randomBytes(32).toString('hex')}`,
+        case: 'payment.paid',
+      },
+    },
+  }
+  await shop.pay(id, Buffer.from(JSON.stringify(payment)).toString('base64'))
+  await untilEvent(shop, id, 'payment.finalized')
+  // Another checkout completed by less than its price, as an acceptance does.
+  await app.ctx.db.query(`update credits set checkout_id = $1, amount = 1 where checkout_id = $2`, [
+    acceptedId,
+    id,
+  ])
+  await app.ctx.db.query(`update checkouts set status = 'COMPLETED' where id = $1`, [acceptedId])
+  await app.ctx.db.query(`update checkouts set status = 'EXPIRED' where id = $1`, [id])
+  assert.equal(await findUnpaidSince(app.ctx.db, app.ctx.config.cell, new Date()), 0)
+  assert.deepEqual(
+    await app.ctx.db.query("select 1 from audit_changes where network = 'farthing:simulated'"),
+    [],
+  )
 })

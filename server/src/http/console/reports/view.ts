@@ -46,7 +46,8 @@ export function renderReport(screen: Screen, report: MonthReport): Html {
     ...report.mappings.map((mapping) => renderMapping(screen, mapping, month)),
   ]
   const toMapping =
-    screen.may('payments:write') && html`<p><a href="${base}/reports/mapping">${texts.mappings.make}</a></p>`
+    screen.may('payments:write') &&
+    html`<li><a href="${base}/reports/mapping">${texts.mappings.make}</a></li>`
   return html`${head}
 <form class="pane find" method="get">${renderChooser(texts.month, 'month', month, choices)}
 <button class="quiet">${texts.show}</button></form>
@@ -54,8 +55,8 @@ export function renderReport(screen: Screen, report: MonthReport): Html {
 <div class="split"><section class="pane">${renderDays(screen, report)}</section>
 <section class="facts"><h2>${texts.take}</h2>
 <p><a class="button" href="${base}/reports/statement?month=${month}">${texts.toStatement}</a></p>
-<ul class="list">${list}</ul>${toMapping}
-<p><a href="${base}/reports/audit">${texts.toAudit}</a></p></section></div>
+<ul class="list">${list}${toMapping}
+<li><a href="${base}/reports/audit">${texts.toAudit}</a></li></ul></section></div>
 ${renderTypes(screen, report)}`
 }
 

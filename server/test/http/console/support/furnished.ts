@@ -8,6 +8,7 @@ import { writeHistory } from '../../../../src/dev/history.ts'
 import { createEndpoint } from '../../../../src/events/webhooks/endpoints.ts'
 import { setOperator } from '../../../../src/members/operators.ts'
 import { listStoreMembers } from '../../../../src/members/rows.ts'
+import { hashToken, newToken } from '../../../../src/members/token.ts'
 import { bookDue } from '../../../../src/movements/book-due.ts'
 import { networks } from '../../../../src/networks.ts'
 import { createRefund } from '../../../../src/refunds/create.ts'
@@ -149,6 +150,18 @@ export async function openFurnished() {
     return { refundId: created.id, ...credit }
   }
 
+  /** The owner has asked to be mailed elsewhere, and has not opened the link yet. */
+  async function askForEmail(): Promise<string> {
+    const emailToken = newToken()
+    await ctx.db.query(
+      `insert into email_changes (member_id, token_hash, email, expires_at, day, links)
+       select member_id, $2, 'olga@shop.example', clock() + interval '1 day', current_date, 1
+       from memberships where store_id = $1 and role = 'owner' limit 1`,
+      [id, hashToken(emailToken)],
+    )
+    return emailToken
+  }
+
   return { ...console, store, owner, ops, waiting, screens: await listScreens() }
 
   /** Every route that answers with a page, with the parts of its path filled in from what the store has. */
@@ -178,14 +191,15 @@ export async function openFurnished() {
       ),
     }
     const ofRefund: typeof parts = { ...parts, ...refunded }
+    const ofEmail: typeof parts = { ...parts, token: await askForEmail() }
+    const partsOf = (path: string) =>
+      path.includes('refund') ? ofRefund : path.includes('email') ? ofEmail : parts
     const screens: Screen[] = []
     for (const { method, path } of listRoutes(console.app)) {
       if (method !== 'GET' || /\/(live|assets\/.*|oidc\/.*|preview)$/.test(path)) continue
       const filled = path.replace(
         /:(\w+)/g,
-        (_, part) =>
-          (path.includes('refund') ? ofRefund : parts)[part] ||
-          assert.fail(`what is the ${part} of ${path}?`),
+        (_, part) => partsOf(path)[part] || assert.fail(`what is the ${part} of ${path}?`),
       )
       const by = path.startsWith('/operator') ? ops : owner
       const { statusCode, headers } = await by.browser.get(filled)
